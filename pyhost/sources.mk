@@ -1,0 +1,1 @@
+PYHOST_SOURCES = 

@@ -1,0 +1,1 @@
+CLI_SOURCES = 

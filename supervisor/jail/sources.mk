@@ -1,0 +1,1 @@
+JAIL_SOURCES = 

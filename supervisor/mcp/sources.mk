@@ -1,0 +1,1 @@
+MCP_SOURCES = 

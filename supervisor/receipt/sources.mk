@@ -1,0 +1,1 @@
+RECEIPT_SOURCES = 
