@@ -1,0 +1,168 @@
+/* The writer of json.h. cJSON's own prints a number with 15 digits when a comparison within DBL_EPSILON finds that near enough
+ * (0.30000000000000004 becomes 0.3, 9007199254740991 becomes 9.00719925474099e+15), and leaves U+2028 and U+2029 as they are,
+ * which end a line in JavaScript. Here a number reads back as the same double. */
+#include "base/buf.h"
+#include "base/json.h"
+#include "base/utf8.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Trees come from json_parse (at most 1000 levels) or are built by us; deeper is a fault of the builder, not a crash. */
+#define DEPTH_MOST 1100
+
+struct printer {
+    struct buf out;
+    bool pretty;
+    int depth;
+};
+
+static int print_value(struct printer *p, const cJSON *item);
+
+static int print_number(struct buf *b, double v) {
+    char text[32];
+
+    /* JSON has no infinity; a text such as 1e999 is read as one. */
+    if (!isfinite(v))
+        return buf_adds(b, "null");
+    if (v > -1e17 && v < 1e17 && v == (double)(int64_t)v)
+        return buf_addf(b, "%.0f", v);
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, v);
+        if (strtod(text, NULL) == v)
+            break;
+    }
+    return buf_adds(b, text);
+}
+
+/* The escape for the character at s, with *ret_length bytes of s that it stands for; NULL when it may stand as it is. */
+static const char *escape_of(const char *s, char hex[8], size_t *ret_length) {
+    static const char from[] = "\"\\\b\f\n\r\t";
+    static const char *const to[] = {"\\\"", "\\\\", "\\b", "\\f", "\\n", "\\r", "\\t"};
+    const char *short_form = strchr(from, *s);
+
+    *ret_length = 1;
+    if (short_form)
+        return to[short_form - from];
+    if ((unsigned char)*s < 0x20) {
+        snprintf(hex, 8, "\\u%04x", (unsigned)(unsigned char)*s);
+        return hex;
+    }
+    *ret_length = 3;
+    if (strncmp(s, "\xe2\x80\xa8", 3) == 0)
+        return "\\u2028";
+    if (strncmp(s, "\xe2\x80\xa9", 3) == 0)
+        return "\\u2029";
+    return NULL;
+}
+
+static int print_string(struct buf *b, const char *s) {
+    const char *plain = s;
+    char hex[8];
+
+    if (buf_adds(b, "\"") < 0)
+        return -1;
+    while (*s) {
+        size_t length;
+        const char *escape = escape_of(s, hex, &length);
+
+        if (!escape) {
+            s++;
+            continue;
+        }
+        if (buf_add(b, plain, (size_t)(s - plain)) < 0 || buf_adds(b, escape) < 0)
+            return -1;
+        s += length;
+        plain = s;
+    }
+    if (buf_add(b, plain, (size_t)(s - plain)) < 0)
+        return -1;
+    return buf_adds(b, "\"");
+}
+
+/* Raw text is JSON that somebody checked: a line break in it stands between tokens and means no more than a space. */
+static int print_raw(struct buf *b, const char *raw) {
+    while (*raw) {
+        size_t n = strcspn(raw, "\r\n\xe2"), length;
+        char hex[8];
+        const char *escape;
+
+        if (buf_add(b, raw, n) < 0)
+            return -1;
+        raw += n;
+        if (!*raw)
+            break;
+        escape = *raw == '\xe2' ? escape_of(raw, hex, &length) : " ";
+        if (*raw != '\xe2' || !escape)
+            length = 1;
+        if ((escape ? buf_adds(b, escape) : buf_add(b, raw, 1)) < 0)
+            return -1;
+        raw += length;
+    }
+    return 0;
+}
+
+static int print_break(struct printer *p) {
+    if (!p->pretty)
+        return 0;
+    return buf_addf(&p->out, "\n%*s", 2 * p->depth, "");
+}
+
+static int print_children(struct printer *p, const cJSON *item, const char *brackets) {
+    const cJSON *child;
+
+    if (buf_add(&p->out, brackets, 1) < 0 || ++p->depth > DEPTH_MOST)
+        return -1;
+    cJSON_ArrayForEach(child, item) {
+        if ((child != item->child && buf_adds(&p->out, ",") < 0) || print_break(p) < 0)
+            return -1;
+        if (cJSON_IsObject(item) && (print_string(&p->out, child->string ? child->string : "") < 0 ||
+                                     buf_adds(&p->out, p->pretty ? ": " : ":") < 0))
+            return -1;
+        if (print_value(p, child) < 0)
+            return -1;
+    }
+    p->depth--;
+    if (item->child && print_break(p) < 0)
+        return -1;
+    return buf_add(&p->out, brackets + 1, 1);
+}
+
+static int print_value(struct printer *p, const cJSON *item) {
+    switch (item->type & 0xff) {
+    case cJSON_NULL:
+        return buf_adds(&p->out, "null");
+    case cJSON_False:
+        return buf_adds(&p->out, "false");
+    case cJSON_True:
+        return buf_adds(&p->out, "true");
+    case cJSON_Number:
+        return print_number(&p->out, item->valuedouble);
+    case cJSON_String:
+        return print_string(&p->out, item->valuestring ? item->valuestring : "");
+    case cJSON_Raw:
+        return print_raw(&p->out, item->valuestring ? item->valuestring : "null");
+    case cJSON_Array:
+        return print_children(p, item, "[]");
+    case cJSON_Object:
+        return print_children(p, item, "{}");
+    default:
+        return -1;
+    }
+}
+
+static char *print(const cJSON *value, bool pretty) {
+    struct printer p = {.pretty = pretty};
+
+    if (!value || print_value(&p, value) < 0) {
+        buf_free(&p.out);
+        return NULL;
+    }
+    return buf_take(&p.out);
+}
+
+char *json_print(const cJSON *value) { return print(value, false); }
+
+char *json_print_pretty(const cJSON *value) { return print(value, true); }
