@@ -5,11 +5,11 @@
 #define SNIPARA_JAIL_HOST_H
 
 #include "base/error.h"
+#include "jail/cgroup.h"
 #include "jail/layers.h"
 
 #include <stdbool.h>
 
-enum cgroup_kind { CGROUP_NONE, CGROUP_V1, CGROUP_V2, CGROUP_HYBRID /* v1 limits, v2 kill and freeze */ };
 
 struct host_layer {
     enum layer layer;
@@ -29,6 +29,11 @@ struct host {
     char notes[8][256];              /* warnings for doctor: piped core_pattern, AppArmor restriction ... */
     int note_count;
 };
+
+/* Name of the rung that a set of layers stands for, and the same in words. */
+const char *host_rung(layer_set there, const char **ret_text);
+/* What makes a missing layer available, or NULL. */
+const char *host_remedy(enum layer l);
 
 /* Probe now (about 10 ms; forks). Only -1 when probing itself failed. */
 int host_probe(struct host *ret, struct error *err);

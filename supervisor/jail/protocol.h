@@ -84,7 +84,9 @@ enum payload_tag {
     PT_RULE,            /* rejected: stable name of the rule */
     PT_REMEDY,          /* rejected: what to do instead */
     PT_DENIED,          /* repeated: u64 count, layer name, NUL, what: "import\0ctypes" */
-    PT_OBSERVED         /* repeated: u64 count, audit event name (detection only) */
+    PT_OBSERVED,        /* repeated: u64 count, audit event name (detection only) */
+    PT_FILE_PATH,       /* PAYLOAD_CALL, repeated before PT_CODE: path relative to /session; the next field is its content */
+    PT_FILE_DATA        /* bytes; the payload writes the file beneath /session before the code runs, an OSError ends the call */
 };
 
 enum payload_status { PAYLOAD_OK, PAYLOAD_ERROR, PAYLOAD_REJECTED };

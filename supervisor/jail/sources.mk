@@ -1,1 +1,16 @@
-JAIL_SOURCES = 
+JAIL_SOURCES = \
+	supervisor/jail/cgroup.c supervisor/jail/cgroup.h \
+	supervisor/jail/cgroup_host.c \
+	supervisor/jail/denials.c supervisor/jail/denials.h \
+	supervisor/jail/host.c supervisor/jail/host.h \
+	supervisor/jail/ids.h \
+	supervisor/jail/init.c supervisor/jail/init.h \
+	supervisor/jail/init_filter.c supervisor/jail/init_filter.h \
+	supervisor/jail/inspect.c \
+	supervisor/jail/jail.c supervisor/jail/jail.h \
+	supervisor/jail/loopback.c supervisor/jail/loopback.h \
+	supervisor/jail/maker.c supervisor/jail/maker.h \
+	supervisor/jail/mount_calls.h \
+	supervisor/jail/mounts.c supervisor/jail/mounts.h \
+	supervisor/jail/outer.c supervisor/jail/outer.h \
+	supervisor/jail/plan.c supervisor/jail/plan.h

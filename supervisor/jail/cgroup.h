@@ -1,0 +1,64 @@
+/* Control groups: one group per jail, its limits set before anything enters it, metrics read from it, gone with it.
+ * v1 (one hierarchy per controller), v2, and hybrid (limits from v1, kill from a v2 mount without controllers).
+ * Groups are made below the group that the supervisor itself is in, named snipara-<pid of the supervisor>-<number>; groups of
+ * supervisors that no longer live are swept when the next one starts. Sources: admin-guide/cgroup-v1 and cgroup-v2.rst of the kernel.
+ */
+#ifndef SNIPARA_JAIL_CGROUP_H
+#define SNIPARA_JAIL_CGROUP_H
+
+#include "base/error.h"
+#include "jail/layers.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum cgroup_kind { CGROUP_NONE, CGROUP_V1, CGROUP_V2, CGROUP_HYBRID };
+
+#define CGROUP_HIERARCHIES 5 /* memory, pids, cpu, cpuacct, unified */
+enum { CG_MEMORY, CG_PIDS, CG_CPU, CG_CPUACCT, CG_UNIFIED };
+
+/* Where this process may make groups. */
+struct cgroup_host {
+    enum cgroup_kind kind;
+    char *base[CGROUP_HIERARCHIES]; /* directory of our own group, NULL: not usable; v2: all the same directory */
+    bool shared_cpuacct;            /* cpu and cpuacct are one hierarchy */
+    char reason[256];               /* why there is none, in words, when kind is NONE */
+};
+
+int cgroup_host_probe(struct cgroup_host *ret, struct error *err);
+void cgroup_host_free(struct cgroup_host *h);
+/* Remove groups that dead supervisors left. */
+void cgroup_host_sweep(const struct cgroup_host *h);
+
+struct cgroup_limits {
+    uint64_t memory_bytes; /* of everything: heap, page cache of the jail's own files, tmpfs */
+    uint64_t pids;
+    double cpus;
+};
+
+struct cgroup {
+    const struct cgroup_host *host;
+    char name[64];
+    layer_set layers;                /* CGROUP_* that hold */
+    int enter[CGROUP_HIERARCHIES];   /* files that take "0" from a process that enters (v1 `tasks`, v2 `cgroup.procs`) */
+    size_t enter_count;
+};
+
+struct cgroup_usage {
+    double memory_peak;   /* bytes, or -1 */
+    double cpu_user_ms, cpu_system_ms; /* or -1 */
+    double pids_peak;     /* or -1 */
+    uint64_t oom_kills;
+};
+
+/* Make a group and set its limits; each limit is read back. Without any controller: an empty group with no layers, and 0. */
+int cgroup_make(const struct cgroup_host *h, const struct cgroup_limits *limits, struct cgroup *ret, struct error *err);
+void cgroup_usage(const struct cgroup *cg, struct cgroup_usage *ret);
+void cgroup_reset_peak(const struct cgroup *cg); /* where the kernel allows it */
+void cgroup_kill(const struct cgroup *cg);       /* cgroup.kill; nothing on v1, where the death of init ends everything */
+/* Close the descriptors and remove the directories. false: processes are still leaving, try again in a moment (the descriptors
+ * are closed already). */
+bool cgroup_remove(struct cgroup *cg);
+
+#endif

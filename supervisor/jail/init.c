@@ -1,0 +1,221 @@
+#include "jail/init.h"
+
+#include "base/cleanup.h"
+#include "base/fdpass.h"
+#include "base/wire.h"
+#include "jail/capabilities.h"
+#include "jail/ids.h"
+#include "jail/init_filter.h"
+#include "jail/loopback.h"
+#include "jail/mounts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/keyctl.h>
+#include <linux/seccomp.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { FD_CONTROL = 3, FD_NOTIFY, FD_SIGNALS, FD_LISTENER, FD_END };
+
+static void report(int control, uint16_t type, layer_set layers, const struct error *err)
+{
+    cleanup_buf struct buf b = {0};
+    size_t start;
+    struct error ignored;
+    if (wire_begin(&b, type, 0, &start) < 0)
+        return;
+    if (type == INIT_READY) {
+        wire_put_u64(&b, INIT_LAYERS, layers);
+    } else {
+        wire_puts(&b, INIT_STEP, err->step);
+        wire_put_i64(&b, INIT_ERRNO, err->code);
+        wire_puts(&b, INIT_MESSAGE, err->message);
+    }
+    wire_end(&b, start);
+    fdpass_send(control, b.data, b.len, NULL, 0, &ignored);
+}
+
+/* The maker writes the maps once it knows our pid; a byte says that it did. */
+static int wait_for_maps(const struct init_setup *s, struct error *err)
+{
+    char byte;
+    ssize_t n;
+    while ((n = read(s->mapped, &byte, 1)) < 0 && errno == EINTR)
+        ;
+    if (n != 1)
+        return error_set(err, "init.maps", n < 0 ? errno : 0, "the id maps were not written");
+    /* No id of this namespace is root, so the kernel keeps our capabilities over this change (capabilities(7)), and files that we
+     * make belong to an id that the namespace knows. */
+    if (setresgid(JAIL_UID, JAIL_UID, JAIL_UID) < 0 || setresuid(JAIL_UID, JAIL_UID, JAIL_UID) < 0)
+        return error_set(err, "init.ids", errno, "uid %u of the jail cannot be taken", JAIL_UID);
+    return 0;
+}
+
+/* No user namespace can be made below ours, whatever the filter lets through: the count limit is per namespace and we may lower
+ * our own (user_namespaces(7)). Through the host's /proc, which is still there. */
+static void forbid_user_namespaces(layer_set *layers)
+{
+    cleanup_fd int fd = open("/proc/sys/user/max_user_namespaces", O_WRONLY | O_CLOEXEC);
+    if (fd >= 0 && write(fd, "0", 1) == 1)
+        *layers |= LAYER_BIT(LAYER_NO_USER_NAMESPACES);
+}
+
+/* Limits were set before; the files were opened by the supervisor, whose credentials count for the write. The cgroup namespace is
+ * taken after the move, so that its root is the jail's own group. */
+static int enter_cgroup(const struct init_setup *s, layer_set *layers, struct error *err)
+{
+    for (size_t i = 0; i < s->cgroup_count; i++)
+        if (write(s->cgroups[i], "0", 1) != 1)
+            return error_set(err, "cgroup.attach", errno, "init cannot enter its cgroup");
+    if (unshare(CLONE_NEWCGROUP) == 0)
+        *layers |= LAYER_BIT(LAYER_CGROUP_NAMESPACE);
+    else if (s->plan->need_cgroup_namespace)
+        return error_set(err, "namespace.cgroup", errno, "a cgroup namespace cannot be made");
+    return 0;
+}
+
+/* A fixed layout, everything else closed: init holds no descriptor of the host's tree (CVE-2024-21626). */
+static int fix_descriptors(const struct init_setup *s, struct error *err)
+{
+    int control = fcntl(s->control, F_DUPFD_CLOEXEC, 64), notify = fcntl(s->notify, F_DUPFD_CLOEXEC, 64);
+    if (control < 0 || notify < 0 || dup2(control, FD_CONTROL) < 0 || dup2(notify, FD_NOTIFY) < 0)
+        return error_set(err, "init.descriptors", errno, "descriptors cannot be arranged");
+    for (int fd = 0; fd < FD_CONTROL; fd++)
+        close(fd);
+    if (syscall(SYS_close_range, FD_NOTIFY + 1, ~0u, 0) < 0)
+        return error_set(err, "init.descriptors", errno, "descriptors cannot be closed");
+    sigset_t set;
+    sigfillset(&set);
+    sigprocmask(SIG_SETMASK, &set, NULL);
+    int signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (signals < 0 || (signals != FD_SIGNALS && dup2(signals, FD_SIGNALS) < 0))
+        return error_set(err, "init.descriptors", errno, "no signalfd");
+    if (signals != FD_SIGNALS)
+        close(signals);
+    return 0;
+}
+
+static int seal(struct error *err)
+{
+    if (capabilities_close_bounding(err) < 0 || capabilities_lock_securebits(err) < 0 || capabilities_clear(err) < 0 ||
+        capabilities_verify_none(err) < 0)
+        return -1;
+    /* Not dumpable: no /proc/1/mem, no ptrace by the guest, which has the same uid; hidden by hidepid as well. */
+    if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+        return error_set(err, "init.seal", errno, "init cannot seal itself");
+    return init_filter_load(err);
+}
+
+static void reap(void)
+{
+    struct signalfd_siginfo info;
+    while (read(FD_SIGNALS, &info, sizeof info) == sizeof info)
+        ;
+    while (waitpid(-1, NULL, WNOHANG) > 0)
+        ;
+}
+
+/* One denied call: count it, answer the errno of its number. Never CONTINUE and never a look at guest memory, which the guest could
+ * change between our look and the kernel's (seccomp_unotify(2)). */
+static void answer_denial(struct denials *table, const struct jail_plan *plan)
+{
+    struct seccomp_notif request;
+    struct seccomp_notif_resp response;
+    memset(&request, 0, sizeof request);
+    if (ioctl(FD_LISTENER, SECCOMP_IOCTL_NOTIF_RECV, &request) < 0)
+        return; /* ENOENT: the caller died meanwhile */
+    uint64_t args[6];
+    for (int i = 0; i < 6; i++)
+        args[i] = request.data.args[i];
+    unsigned number = (unsigned)request.data.nr;
+    denials_note(table, number, args);
+    size_t known = sizeof plan->errno_of / sizeof *plan->errno_of;
+    int code = number < known && plan->errno_of[number] > 0 ? plan->errno_of[number] : EPERM;
+    memset(&response, 0, sizeof response);
+    response.id = request.id;
+    response.error = -code;
+    ioctl(FD_LISTENER, SECCOMP_IOCTL_NOTIF_SEND, &response);
+}
+
+static void take_listener(struct pollfd *notify, struct pollfd *listener)
+{
+    char byte;
+    int fd;
+    size_t count = 0;
+    struct error ignored;
+    ssize_t n = fdpass_recv(FD_NOTIFY, &byte, 1, &fd, 1, &count, &ignored);
+    if (n <= 0) { /* the payload closed its end: no listener will come any more */
+        notify->fd = -1;
+        return;
+    }
+    if (count == 1 && listener->fd < 0) {
+        if (fd != FD_LISTENER)
+            _exit(73); /* the layout is fixed; anything else is a fault that must not go on */
+        listener->fd = FD_LISTENER;
+    }
+}
+
+_Noreturn static void serve(struct denials *table, const struct jail_plan *plan)
+{
+    struct pollfd p[4] = {{.fd = FD_CONTROL, .events = POLLIN}, {.fd = FD_NOTIFY, .events = POLLIN},
+                          {.fd = FD_SIGNALS, .events = POLLIN}, {.fd = -1, .events = POLLIN}};
+    for (;;) {
+        if (ppoll(p, 4, NULL, NULL) < 0) {
+            if (errno == EINTR)
+                continue;
+            _exit(71);
+        }
+        if (p[0].revents) /* nothing is ever sent to us: this is end of file, the supervisor is gone or wants us gone */
+            _exit(0);
+        if (p[3].revents & POLLIN)
+            answer_denial(table, plan);
+        else if (p[3].revents)
+            p[3].fd = -1; /* POLLHUP: no task uses the filter any more */
+        if (p[1].revents)
+            take_listener(&p[1], &p[3]);
+        if (p[2].revents)
+            reap();
+    }
+}
+
+_Noreturn void init_run(const struct init_setup *s)
+{
+    struct error err = {0};
+    layer_set layers = s->layers;
+    /* The parent is the supervisor (CLONE_PARENT), outside of our pid namespace, so getppid() cannot be re-checked; the control
+     * socket's end of file covers the moment before this call. */
+    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    for (int sig = 1; sig < NSIG; sig++)
+        signal(sig, SIG_DFL);
+    struct denials *table = mmap(NULL, sizeof *table, PROT_READ | PROT_WRITE, MAP_SHARED, s->denials, 0);
+    if (table == MAP_FAILED)
+        error_set(&err, "init.memory", errno, "the shared table cannot be mapped");
+    else if (setsid() < 0)
+        error_set(&err, "init.session", errno, "setsid");
+    else if (wait_for_maps(s, &err) == 0 && enter_cgroup(s, &layers, &err) == 0) {
+        forbid_user_namespaces(&layers);
+        if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0 && errno != ENOSYS && errno != EPERM)
+            error_set(&err, "init.keyring", errno, "no session keyring");
+        else if (sethostname("sandbox", 7) < 0)
+            error_set(&err, "init.hostname", errno, "the host name cannot be set");
+        else if ((!s->plan->loopback || loopback_up(&err) == 0) && mounts_build(s->plan, &layers, &err) == 0 &&
+                 fix_descriptors(s, &err) == 0 && seal(&err) == 0) {
+            report(FD_CONTROL, INIT_READY, layers, NULL);
+            serve(table, s->plan);
+        }
+        else if (fcntl(FD_CONTROL, F_GETFD) >= 0 && err.step[0])
+            report(FD_CONTROL, INIT_FAILED, 0, &err);
+    }
+    report(s->control, INIT_FAILED, 0, &err);
+    _exit(70);
+}

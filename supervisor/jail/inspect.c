@@ -1,0 +1,90 @@
+#include "jail/jail.h"
+
+#include "base/cleanup.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* The value of "Name:\tvalue" in /proc/<pid>/status. */
+static bool status_value(const char *text, const char *name, char *ret, size_t size)
+{
+    size_t n = strlen(name);
+    for (const char *line = text; line && *line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
+        if (strncmp(line, name, n) == 0 && line[n] == ':') {
+            const char *value = line + n + 1 + strspn(line + n + 1, " \t");
+            snprintf(ret, size, "%.*s", (int)strcspn(value, "\n"), value);
+            return true;
+        }
+    return false;
+}
+
+static int expect(const char *text, const char *name, const char *wanted, struct error *err)
+{
+    char seen[128] = "";
+    if (!status_value(text, name, seen, sizeof seen) || strcmp(seen, wanted) != 0)
+        return error_set(err, "inspect", 0, "the kernel says %s is '%s' for the jailed process, it must be '%s'", name, seen, wanted);
+    return 0;
+}
+
+static int expect_ids(const char *text, layer_set claimed, struct error *err)
+{
+    char seen[128] = "";
+    unsigned real, effective, saved, fs;
+    if (!status_value(text, "Uid", seen, sizeof seen) ||
+        sscanf(seen, "%u %u %u %u", &real, &effective, &saved, &fs) != 4 || real != effective || real != saved || real != fs)
+        return error_set(err, "inspect", 0, "the jailed process has mixed user ids: %s", seen);
+    if ((claimed & LAYER_BIT(LAYER_DISTINCT_UID)) && real == geteuid())
+        return error_set(err, "inspect", 0, "the jailed process has our own user id");
+    if (real == 0)
+        return error_set(err, "inspect", 0, "the jailed process is root on this host");
+    return 0;
+}
+
+static const struct { enum layer layer; const char *name; } NAMESPACE_LINKS[] = {
+    {LAYER_USER_NAMESPACE, "user"}, {LAYER_MOUNT_NAMESPACE, "mnt"}, {LAYER_PID_NAMESPACE, "pid"}, {LAYER_NETWORK_NAMESPACE, "net"},
+    {LAYER_IPC_NAMESPACE, "ipc"},   {LAYER_UTS_NAMESPACE, "uts"},   {LAYER_CGROUP_NAMESPACE, "cgroup"}, {LAYER_TIME_NAMESPACE, "time"},
+};
+
+/* The links of a process that is not dumpable for us cannot be read as an ordinary user (ptrace access, proc(5)); then init's and the
+ * payload's own word stands and the integration tests look as root. */
+static int expect_namespaces(pid_t pid, layer_set claimed, struct error *err)
+{
+    for (size_t i = 0; i < sizeof NAMESPACE_LINKS / sizeof *NAMESPACE_LINKS; i++) {
+        char theirs[64], ours[64];
+        struct stat a, b;
+        if (!(claimed & LAYER_BIT(NAMESPACE_LINKS[i].layer)))
+            continue;
+        snprintf(theirs, sizeof theirs, "/proc/%d/ns/%s", pid, NAMESPACE_LINKS[i].name);
+        snprintf(ours, sizeof ours, "/proc/self/ns/%s", NAMESPACE_LINKS[i].name);
+        if (stat(theirs, &a) < 0) {
+            if (errno == EACCES || errno == EPERM)
+                continue;
+            return error_set(err, "inspect", errno, "%s", theirs);
+        }
+        if (stat(ours, &b) == 0 && a.st_ino == b.st_ino && a.st_dev == b.st_dev)
+            return error_set(err, "inspect", 0, "the jailed process is in our own %s namespace", NAMESPACE_LINKS[i].name);
+    }
+    return 0;
+}
+
+int jail_inspect(pid_t pid, layer_set claimed, struct error *err)
+{
+    char path[64], text[8192];
+    snprintf(path, sizeof path, "/proc/%d/status", pid);
+    cleanup_file FILE *f = fopen(path, "re");
+    size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+    if (n == 0)
+        return error_set(err, "inspect", errno, "%s cannot be read", path);
+    text[n] = '\0';
+    static const char *const CAPABILITY_SETS[] = {"CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"};
+    for (int i = 0; i < 5; i++)
+        if ((claimed & LAYER_BIT(LAYER_CAPABILITIES)) && expect(text, CAPABILITY_SETS[i], "0000000000000000", err) < 0)
+            return -1;
+    if (((claimed & LAYER_BIT(LAYER_NO_NEW_PRIVS)) && expect(text, "NoNewPrivs", "1", err) < 0) ||
+        ((claimed & LAYER_BIT(LAYER_SECCOMP)) && expect(text, "Seccomp", "2", err) < 0))
+        return -1;
+    return expect_ids(text, claimed, err) < 0 ? -1 : expect_namespaces(pid, claimed, err);
+}

@@ -1,0 +1,159 @@
+#include "jail/maker.h"
+
+#include "base/cleanup.h"
+#include "base/fdpass.h"
+#include "base/path.h"
+#include "base/wire.h"
+#include "jail/ids.h"
+#include "jail/init.h"
+#include "jail/plan.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { CONTROL = 3, REQUEST_MAX = 65536 };
+enum { FD_INIT_CONTROL, FD_NOTIFY, FD_DENIALS, FD_FIRST_CGROUP };
+
+static void answer(const struct buf *b)
+{
+    struct error ignored;
+    fdpass_send(CONTROL, b->data, b->len, NULL, 0, &ignored);
+}
+
+static void answer_failed(const struct error *err)
+{
+    cleanup_buf struct buf b = {0};
+    size_t start;
+    if (wire_begin(&b, MAKER_FAILED, 0, &start) == 0 && wire_puts(&b, MAKER_STEP, err->step) == 0 &&
+        wire_put_i64(&b, MAKER_ERRNO, err->code) == 0 && wire_puts(&b, MAKER_MESSAGE, err->message) == 0) {
+        wire_end(&b, start);
+        answer(&b);
+    }
+}
+
+static void answer_made(pid_t pid, layer_set layers)
+{
+    cleanup_buf struct buf b = {0};
+    size_t start;
+    if (wire_begin(&b, MAKER_MADE, 0, &start) == 0 && wire_put_i64(&b, MAKER_PID, pid) == 0 &&
+        wire_put_u64(&b, MAKER_LAYERS, layers) == 0) {
+        wire_end(&b, start);
+        answer(&b);
+    }
+}
+
+/* One user: JAIL_UID inside, `outer` in our namespace. setgroups is denied for good first, as the kernel demands of a map that is
+ * written without CAP_SETGID above (user_namespaces(7), CVE-2014-8989). */
+static int write_maps(pid_t pid, unsigned outer, struct error *err)
+{
+    char path[64], map[64];
+    snprintf(map, sizeof map, "%u %u 1\n", JAIL_UID, outer);
+    static const char *const FILES[] = {"setgroups", "gid_map", "uid_map"};
+    for (int i = 0; i < 3; i++) {
+        snprintf(path, sizeof path, "/proc/%d/%s", pid, FILES[i]);
+        if (path_write_kernel(AT_FDCWD, path, i == 0 ? "deny" : map, err) < 0)
+            return error_wrap(err, "id maps of the jail");
+    }
+    return 0;
+}
+
+/* Does our own namespace map a range, so that each jail can have an id of its own? */
+static bool range_is_mapped(void)
+{
+    cleanup_file FILE *f = fopen("/proc/self/uid_map", "re");
+    unsigned inside, outside, count;
+    return f && fscanf(f, "%u %u %u", &inside, &outside, &count) == 3 && inside == 0 && count == HOST_ID_COUNT;
+}
+
+static pid_t clone_init(uint64_t flags, struct error *err)
+{
+    /* exit_signal 0: with CLONE_PARENT the kernel takes the caller's own, SIGCHLD to the supervisor (clone(2)). */
+    struct clone_args args = {.flags = flags | CLONE_PARENT};
+    long pid = syscall(SYS_clone3, &args, sizeof args);
+    return pid < 0 ? error_set(err, "namespace.clone", errno, "a process in new namespaces cannot be made") : (pid_t)pid;
+}
+
+#define NAMESPACES (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS)
+#define NAMESPACE_LAYERS                                                                                                              \
+    (LAYER_BIT(LAYER_USER_NAMESPACE) | LAYER_BIT(LAYER_MOUNT_NAMESPACE) | LAYER_BIT(LAYER_PID_NAMESPACE) |                            \
+     LAYER_BIT(LAYER_NETWORK_NAMESPACE) | LAYER_BIT(LAYER_IPC_NAMESPACE) | LAYER_BIT(LAYER_UTS_NAMESPACE))
+
+static int make(struct jail_plan *plan, const int *fds, size_t count, struct error *err)
+{
+    if (count < FD_FIRST_CGROUP)
+        return error_set(err, "maker", 0, "a request came without its descriptors");
+    cleanup_fd int read_end = -1;
+    cleanup_fd int write_end = -1;
+    int mapped[2];
+    if (pipe2(mapped, O_CLOEXEC) < 0)
+        return error_set(err, "maker", errno, "no pipe");
+    read_end = mapped[0];
+    write_end = mapped[1];
+    struct init_setup setup = {.plan = plan, .layers = NAMESPACE_LAYERS, .control = fds[FD_INIT_CONTROL], .notify = fds[FD_NOTIFY],
+                               .mapped = read_end, .denials = fds[FD_DENIALS], .cgroups = fds + FD_FIRST_CGROUP,
+                               .cgroup_count = count - FD_FIRST_CGROUP};
+    if (range_is_mapped())
+        setup.layers |= LAYER_BIT(LAYER_DISTINCT_UID);
+    /* A kernel without time namespaces (before 5.6, or not built in) says EINVAL: without, unless the policy demands it. */
+    setup.layers |= LAYER_BIT(LAYER_TIME_NAMESPACE);
+    pid_t pid = clone_init(NAMESPACES | CLONE_NEWTIME, err);
+    if (pid < 0 && err->code == EINVAL && !plan->need_time_namespace) {
+        setup.layers &= ~LAYER_BIT(LAYER_TIME_NAMESPACE);
+        pid = clone_init(NAMESPACES, err);
+    }
+    if (pid < 0)
+        return -1;
+    if (pid == 0) {
+        close(write_end); /* else our own copy keeps the pipe open when the maker dies */
+        close(CONTROL);
+        init_run(&setup);
+    }
+    if (write_maps(pid, setup.layers & LAYER_BIT(LAYER_DISTINCT_UID) ? (unsigned)pid : 0, err) < 0 ||
+        write(write_end, "", 1) != 1) {
+        kill(pid, SIGKILL); /* the supervisor, its parent, reaps it */
+        return -1;
+    }
+    answer_made(pid, setup.layers);
+    return 0;
+}
+
+static int serve_one(char *request)
+{
+    int fds[FDPASS_MAX];
+    size_t count = 0, used;
+    struct error err = {0};
+    struct wire_frame frame;
+    ssize_t n = fdpass_recv(CONTROL, request, REQUEST_MAX, fds, FDPASS_MAX, &count, &err);
+    if (n <= 0)
+        return 0; /* the supervisor is gone: so are we */
+    struct jail_plan plan = {0};
+    if (wire_next(request, (size_t)n, REQUEST_MAX, &frame, &used, &err) != 1 || frame.type != MAKER_MAKE ||
+        jail_plan_take(&plan, wire_fields(&frame), &err) < 0 || make(&plan, fds, count, &err) < 0)
+        answer_failed(&err);
+    jail_plan_free(&plan);
+    for (size_t i = 0; i < count; i++)
+        close(fds[i]);
+    return 1;
+}
+
+int maker_main(void)
+{
+    static char request[REQUEST_MAX];
+    if (fcntl(CONTROL, F_GETFD) < 0) {
+        fputs("snipara-sandbox " MAKER_ARGUMENT ": started by the supervisor only\n", stderr);
+        return 2;
+    }
+    /* init must belong to us in /proc for the id maps to be written; a program that entered a user namespace is not dumpable. */
+    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+    while (serve_one(request))
+        ;
+    return 0;
+}

@@ -1,0 +1,201 @@
+#include "jail/outer.h"
+
+#include "base/cleanup.h"
+#include "base/path.h"
+#include "jail/ids.h"
+#include "jail/mount_calls.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+enum { CHILD_CONTROL = 3, CHILD_PROGRAM = 4, CHILD_ERRORS = 5 };
+
+/* What crosses the close-on-exec pipe when a step fails: end of file without it means that the program runs. */
+struct child_error {
+    char step[40];
+    int code;
+};
+
+_Noreturn static void child_fail(int errors, const char *step)
+{
+    struct child_error e = {.code = errno};
+    snprintf(e.step, sizeof e.step, "%s", step);
+    ssize_t ignored = write(errors, &e, sizeof e);
+    (void)ignored;
+    _exit(70);
+}
+
+static void child_enter(const struct outer_program *p, int go, int errors)
+{
+    char byte;
+    /* Supplementary groups would be kept for good once setgroups is denied. An ordinary user cannot drop them. */
+    if (geteuid() == 0 && setgroups(0, NULL) < 0)
+        child_fail(errors, "outer.groups");
+    if (p->user_namespace >= 0) {
+        if (setns(p->user_namespace, CLONE_NEWUSER) < 0)
+            child_fail(errors, "outer.join");
+    } else {
+        if (unshare(CLONE_NEWUSER) < 0)
+            child_fail(errors, "namespace.user");
+        if (write(errors, "u", 1) != 1 || read(go, &byte, 1) != 1) /* the parent writes the maps now */
+            child_fail(errors, "outer.maps");
+    }
+    if (setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0)
+        child_fail(errors, "outer.ids");
+    if (p->read_only) {
+        struct mount_attr_ attr = {.attr_set = MOUNT_ATTR_RDONLY_, .propagation = MS_PRIVATE};
+        if (unshare(CLONE_NEWNS) < 0)
+            child_fail(errors, "outer.mount_namespace");
+        if (mount_setattr_(AT_FDCWD, "/", AT_RECURSIVE, &attr) < 0)
+            child_fail(errors, "outer.read_only");
+    }
+}
+
+_Noreturn static void child(const struct outer_program *p, int control, int go, int errors, pid_t parent)
+{
+    child_enter(p, go, errors);
+    sigset_t none;
+    sigemptyset(&none);
+    for (int sig = 1; sig < NSIG; sig++)
+        signal(sig, SIG_DFL);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    setsid();
+    /* After the last change of credentials, which clears it (prctl(2)); the re-check closes the gap before it. */
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || getppid() != parent)
+        child_fail(errors, "outer.parent");
+    int null = open("/dev/null", O_RDWR);
+    if (null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0)
+        child_fail(errors, "outer.stdio");
+    /* Out of the way first: the numbers below may be in use by what is moved there. stderr stays the supervisor's: a helper that
+     * dies says why there. */
+    int c = fcntl(control, F_DUPFD, 64), x = fcntl(p->program, F_DUPFD, 64), e = fcntl(errors, F_DUPFD, 64);
+    if (c < 0 || x < 0 || e < 0 || dup2(c, CHILD_CONTROL) < 0 || dup3(x, CHILD_PROGRAM, O_CLOEXEC) < 0 || dup3(e, CHILD_ERRORS, O_CLOEXEC) < 0)
+        child_fail(errors, "outer.descriptors");
+    if (syscall(SYS_close_range, CHILD_ERRORS + 1, ~0u, 0) < 0)
+        child_fail(CHILD_ERRORS, "outer.descriptors");
+    syscall(SYS_execveat, CHILD_PROGRAM, "", p->argv, p->env, AT_EMPTY_PATH);
+    child_fail(CHILD_ERRORS, "outer.exec");
+}
+
+static int write_map(pid_t pid, const char *file, const char *text, struct error *err)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/%s", pid, file);
+    return path_write_kernel(AT_FDCWD, path, text, err);
+}
+
+static int write_maps(pid_t pid, struct error *err)
+{
+    char range[64], own[64];
+    struct error ignored;
+    snprintf(range, sizeof range, "0 %u %u\n", HOST_ID_BASE, HOST_ID_COUNT);
+    /* In a container without that range (EPERM), and as an ordinary user, one id: our own. */
+    if (geteuid() == 0 && write_map(pid, "uid_map", range, &ignored) == 0)
+        return write_map(pid, "gid_map", range, err);
+    snprintf(own, sizeof own, "0 %u 1\n", geteuid());
+    if (write_map(pid, "uid_map", own, err) < 0 || write_map(pid, "setgroups", "deny", err) < 0)
+        return error_wrap(err, "outer user namespace");
+    snprintf(own, sizeof own, "0 %u 1\n", getegid());
+    return write_map(pid, "gid_map", own, err);
+}
+
+/* Follow the child to its exec: answers "u" with the maps, returns when the pipe closes or carries an error. */
+static int follow(const struct outer_program *p, pid_t pid, int errors, int go, struct error *err)
+{
+    struct child_error e = {.step = ""};
+    size_t have = 0;
+    ssize_t n;
+    while ((n = read(errors, (char *)&e + have, sizeof e - have)) != 0) {
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return error_set(err, "outer", errno, "the helper cannot be followed");
+        if (p->user_namespace < 0 && have == 0 && n == 1 && *(char *)&e == 'u') {
+            if (write_maps(pid, err) < 0)
+                return -1;
+            if (write(go, "", 1) != 1)
+                return error_set(err, "outer", errno, "the helper is gone");
+            continue;
+        }
+        if ((have += (size_t)n) == sizeof e)
+            break;
+    }
+    if (have == 0)
+        return 0;
+    e.step[sizeof e.step - 1] = '\0';
+    const char *remedy = strcmp(e.step, "namespace.user") == 0
+        ? ": user namespaces are not available (see /proc/sys/user/max_user_namespaces, kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns)"
+        : "";
+    return error_set(err, e.step, e.code, "a helper program cannot be started%s", remedy);
+}
+
+static int start(const struct outer_program *p, int theirs, pid_t *ret_pid, struct error *err)
+{
+    cleanup_fd int go_read = -1;
+    cleanup_fd int go_write = -1;
+    cleanup_fd int errors_read = -1;
+    cleanup_fd int errors_write = -1;
+    int fds[2];
+    if (pipe2(fds, O_CLOEXEC) < 0)
+        return error_set(err, "outer", errno, "no pipe");
+    go_read = fds[0];
+    go_write = fds[1];
+    if (pipe2(fds, O_CLOEXEC) < 0)
+        return error_set(err, "outer", errno, "no pipe");
+    errors_read = fds[0];
+    errors_write = fds[1];
+    pid_t parent = getpid(), pid = fork();
+    if (pid < 0)
+        return error_set(err, "outer.fork", errno, "no process");
+    if (pid == 0)
+        child(p, theirs, go_read, errors_write, parent);
+    *ret_pid = pid;
+    close_fd(&errors_write);
+    close_fd(&go_read);
+    return follow(p, pid, errors_read, go_write, err);
+}
+
+int outer_start(const struct outer_program *p, struct outer_process *ret, struct error *err)
+{
+    cleanup_fd int ours = -1;
+    cleanup_fd int theirs = -1;
+    int pair[2];
+    struct outer_process process = {.pid = -1, .pidfd = -1, .control = -1};
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        return error_set(err, "outer", errno, "no socket pair");
+    ours = pair[0];
+    theirs = pair[1];
+    int r = start(p, theirs, &process.pid, err);
+    if (r == 0 && (process.pidfd = (int)syscall(SYS_pidfd_open, process.pid, 0)) < 0)
+        r = error_set(err, "outer.pidfd", errno, "no pidfd (Linux 5.3)");
+    if (r < 0) {
+        if (process.pid > 0) {
+            kill(process.pid, SIGKILL);
+            waitpid(process.pid, NULL, 0);
+        }
+        return -1;
+    }
+    process.control = steal_fd(&ours);
+    *ret = process;
+    return 0;
+}
+
+void outer_stop(struct outer_process *p)
+{
+    if (p->pid > 0) {
+        kill(p->pid, SIGKILL);
+        while (waitpid(p->pid, NULL, 0) < 0 && errno == EINTR)
+            ;
+    }
+    close_fd(&p->pidfd);
+    close_fd(&p->control);
+    p->pid = -1;
+}
