@@ -64,7 +64,7 @@ int session_call(struct sessions *s, const struct session_request *request, cons
 /* Cancel: the work is killed, then done gets status cancelled. Harmless when it is already ending. */
 void session_cancel(struct session_call *call);
 
-/* [{id, environment, policy, trust_level, created_at, last_access, age_seconds, idle_seconds, calls, state, context_keys}] */
+/* [{id, environment, policy, trust_level, created_at, last_access, age_seconds, idle_seconds, calls, state}] */
 cJSON *sessions_list(const struct sessions *s);
 
 /* End a session and forget it; `done` is called when its processes are gone. Pending calls of it are cancelled.

@@ -1,0 +1,216 @@
+#include "backend/native.h"
+
+#include "backend/claims.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/wire.h"
+#include "jail/protocol.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+enum { CHUNK = 65536, CHUNKS_PER_TURN = 16 };
+
+static void finish(struct backend_place *p, bool alive)
+{
+    struct receipt *r = &p->receipt;
+    for (int i = 0; i < 2; i++)
+        receipt_capture_end(&p->captures[i]);
+    if (!alive)
+        native_facts_of_death(p);
+    native_facts_end(p);
+    if (!r->limit_hit && (r->out.total > r->output_bytes || r->err.total > r->output_bytes))
+        r->limit_hit = "output";
+    r->finished_wall = clock_wall();
+    p->calling = false;
+    uv_timer_stop(&p->timer);
+    struct receipt done = *r; /* the observer may start the next call in this place */
+    memset(r, 0, sizeof *r);
+    struct backend_observer observer = p->observer;
+    observer.ended(observer.context, &done, alive);
+    receipt_free(&done);
+}
+
+static int encode_call(struct backend_place *p, const struct backend_call *call)
+{
+    size_t start;
+    struct buf *b = &p->out;
+    if (wire_begin(b, PAYLOAD_CALL, p->nonce, &start) < 0)
+        return -1;
+    for (size_t i = 0; i < call->file_count; i++)
+        if (wire_puts(b, PT_FILE_PATH, call->files[i].path) < 0 ||
+            wire_put(b, PT_FILE_DATA, call->files[i].data, call->files[i].length) < 0)
+            return -1;
+    if (wire_put_u64(b, PT_CALL, call->number) < 0 || wire_puts(b, PT_FILENAME, call->filename) < 0 ||
+        wire_put(b, PT_CODE, call->code, call->code_length) < 0)
+        return -1;
+    wire_end(b, start);
+    return 0;
+}
+
+static void on_timeout(uv_timer_t *timer)
+{
+    native_place_kill(timer->data, END_TIMEOUT);
+}
+
+static void flush(struct backend_place *p)
+{
+    while (p->out.len > 0) {
+        ssize_t n = write(p->fds[WATCH_CHANNEL], p->out.data, p->out.len);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0) /* EAGAIN: the loop tells when; EPIPE: reading will show the end */
+            break;
+        buf_drop(&p->out, (size_t)n);
+    }
+    if (p->out.len == 0)
+        buf_free(&p->out); /* a long source need not stay */
+    uv_poll_start(&p->polls[WATCH_CHANNEL], UV_READABLE | (p->out.len ? UV_WRITABLE : 0), native_on_channel);
+}
+
+int native_place_call(struct backend_place *p, const struct backend_call *call, const struct backend_observer *observer, struct error *err)
+{
+    struct receipt *r = &p->receipt;
+    if (p->gone || p->end != END_NONE)
+        return error_set(err, "place", 0, "the interpreter is gone");
+    receipt_init(r);
+    /* Output that background threads wrote since the last call belongs to no call. */
+    native_drain(p);
+    uint64_t keep = p->plant->policy->limits.output_bytes;
+    receipt_capture_begin(&p->captures[0], &r->out, keep);
+    receipt_capture_begin(&p->captures[1], &r->err, keep);
+    r->tool = "execute_python";
+    r->timeout_seconds = call->timeout_seconds;
+    r->started_wall = clock_wall();
+    digest_of(call->code, call->code_length, r->digest_code);
+    if (getrandom(&p->nonce, sizeof p->nonce, 0) != sizeof p->nonce || encode_call(p, call) < 0) {
+        receipt_free(r);
+        return error_set(err, "place", errno, "the call cannot be sent");
+    }
+    p->observer = *observer;
+    p->calling = true;
+    p->started = clock_now();
+    native_facts_begin(p);
+    uint64_t ms = (uint64_t)(call->timeout_seconds * 1000.0 + 0.999);
+    uv_update_time(p->native->loop);
+    uv_timer_start(&p->timer, on_timeout, ms ? ms : 1, 0);
+    flush(p);
+    return 0;
+}
+
+static void broken(struct backend_place *p, const char *what)
+{
+    snprintf(p->broken, sizeof p->broken, "%s", what);
+    native_place_kill(p, END_BROKEN);
+}
+
+static void take_frame(struct backend_place *p, const struct wire_frame *frame)
+{
+    struct error err = {0};
+    /* Anything but the answer to the running call is noise of a guest that writes to its channel: left aside, counted by nobody. */
+    if (!p->calling || p->end != END_NONE || frame->type != PAYLOAD_DONE || frame->nonce != p->nonce)
+        return;
+    if (claims_take(frame, &p->receipt, &err) < 0) {
+        broken(p, err.message);
+        return;
+    }
+    native_drain(p); /* all that the call wrote is in the pipes by now */
+    finish(p, true);
+}
+
+static void take_frames(struct backend_place *p)
+{
+    struct wire_frame frame;
+    struct error err = {0};
+    size_t used;
+    int r;
+    while ((r = wire_next(p->in.data, p->in.len, PAYLOAD_REPLY_MAX, &frame, &used, &err)) > 0) {
+        struct buf mine = p->in; /* the frame points into it, and the observer may close this place */
+        p->in = (struct buf){.max = mine.max};
+        if (mine.len > used)
+            buf_add(&p->in, mine.data + used, mine.len - used);
+        take_frame(p, &frame);
+        buf_free(&mine);
+        if (p->closing)
+            return;
+    }
+    if (r < 0)
+        broken(p, "the interpreter's channel carries something that is not an answer: the guest wrote to it");
+}
+
+void native_on_channel(uv_poll_t *handle, int status, int events)
+{
+    struct backend_place *p = handle->data;
+    (void)status;
+    if (events & UV_WRITABLE)
+        flush(p);
+    for (int i = 0; i < CHUNKS_PER_TURN; i++) {
+        char bytes[CHUNK];
+        ssize_t n = read(p->fds[WATCH_CHANNEL], bytes, sizeof bytes);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && errno == EAGAIN)
+            break;
+        if (n <= 0) {
+            uv_poll_stop(handle);
+            if (p->end == END_NONE)
+                broken(p, "the guest closed the interpreter's channel or replaced the interpreter");
+            return;
+        }
+        if (buf_add(&p->in, bytes, (size_t)n) < 0) {
+            broken(p, "the interpreter's answer is too long");
+            return;
+        }
+        take_frames(p);
+        if (p->closing)
+            return;
+    }
+}
+
+/* Read what is there; false at end of file. Bounded, so that one flood does not keep the loop from the others. */
+static bool drain_one(struct backend_place *p, int stream, int chunks)
+{
+    int fd = p->fds[WATCH_OUT + stream];
+    while (chunks-- > 0) {
+        char bytes[CHUNK];
+        ssize_t n = read(fd, bytes, sizeof bytes);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return true;
+        if (n == 0)
+            return false;
+        if (!p->calling)
+            continue; /* between calls: nobody asked */
+        receipt_capture_add(&p->captures[stream], bytes, (size_t)n);
+        if (p->observer.output)
+            p->observer.output(p->observer.context, stream, bytes, (size_t)n);
+    }
+    return true;
+}
+
+/* A pipe holds 64 KiB at most, unless the guest made it larger (F_SETPIPE_SZ, 1 MiB for an ordinary user): 64 chunks are all of it. */
+void native_drain(struct backend_place *p)
+{
+    for (int stream = 0; stream < 2; stream++)
+        drain_one(p, stream, 64);
+}
+
+void native_on_output(uv_poll_t *handle, int status, int events)
+{
+    struct backend_place *p = handle->data;
+    (void)status;
+    (void)events;
+    if (!drain_one(p, handle == &p->polls[WATCH_OUT] ? 0 : 1, CHUNKS_PER_TURN))
+        uv_poll_stop(handle);
+}
+
+void native_call_lost(struct backend_place *p)
+{
+    native_drain(p);
+    finish(p, false);
+}

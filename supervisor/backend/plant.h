@@ -1,0 +1,32 @@
+/* A plant: one policy compiled for this host (jail plan, seal plan, environment) together with its zygote, which is started when
+ * the first session needs it. One per policy and supervisor. */
+#ifndef SNIPARA_BACKEND_PLANT_H
+#define SNIPARA_BACKEND_PLANT_H
+
+#include "backend/zygote.h"
+#include "base/error.h"
+#include "jail/plan.h"
+#include "jail/seal.h"
+#include "policy/policy.h"
+#include "policy/seccomp.h"
+
+struct plant {
+    struct policy *policy;          /* owned */
+    struct seccomp_compiled *seccomp;
+    struct jail_plan jail;
+    struct seal_plan seal;
+    layer_set required, optional;
+    struct strings environment;     /* NAME=value, NULL-terminated items */
+    uint64_t disk_bytes;            /* all tmpfs together */
+    struct zygote *zygote;          /* NULL: not running */
+    struct plant *next;
+};
+
+/* Compile; takes the policy over (also on failure). */
+int plant_new(struct policy *policy, struct plant **ret, struct error *err);
+void plant_free(struct plant *p);
+
+/* The body of ZYGOTE_CONFIG (protocol.h). */
+int plant_zygote_config(const struct plant *p, struct buf *ret, struct error *err);
+
+#endif
