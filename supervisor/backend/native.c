@@ -110,10 +110,10 @@ static void dismantle(struct backend_place *p)
 static void on_gone(struct backend_place *p)
 {
     p->gone = true;
-    if (p->calling)
-        native_call_lost(p); /* the observer closes us */
     if (p->closing)
         dismantle(p);
+    else if (p->calling)
+        native_call_lost(p); /* the observer closes us, and as we are gone that dismantles at once */
 }
 
 static void on_init(uv_poll_t *handle, int status, int events)

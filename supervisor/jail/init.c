@@ -25,7 +25,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { FD_CONTROL = 3, FD_NOTIFY, FD_SIGNALS, FD_LISTENER, FD_END };
+enum { FD_CONTROL = 3, FD_NOTIFY, FD_SIGNALS };
 
 static void report(int control, uint16_t type, layer_set layers, const struct error *err)
 {
@@ -127,12 +127,12 @@ static void reap(void)
 
 /* One denied call: count it, answer the errno of its number. Never CONTINUE and never a look at guest memory, which the guest could
  * change between our look and the kernel's (seccomp_unotify(2)). */
-static void answer_denial(struct denials *table, const struct jail_plan *plan)
+static void answer_denial(int listener, struct denials *table, const struct jail_plan *plan)
 {
     struct seccomp_notif request;
     struct seccomp_notif_resp response;
     memset(&request, 0, sizeof request);
-    if (ioctl(FD_LISTENER, SECCOMP_IOCTL_NOTIF_RECV, &request) < 0)
+    if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &request) < 0)
         return; /* ENOENT: the caller died meanwhile */
     uint64_t args[6];
     for (int i = 0; i < 6; i++)
@@ -144,7 +144,7 @@ static void answer_denial(struct denials *table, const struct jail_plan *plan)
     memset(&response, 0, sizeof response);
     response.id = request.id;
     response.error = -code;
-    ioctl(FD_LISTENER, SECCOMP_IOCTL_NOTIF_SEND, &response);
+    ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &response);
 }
 
 static void take_listener(struct pollfd *notify, struct pollfd *listener)
@@ -158,11 +158,8 @@ static void take_listener(struct pollfd *notify, struct pollfd *listener)
         notify->fd = -1;
         return;
     }
-    if (count == 1 && listener->fd < 0) {
-        if (fd != FD_LISTENER)
-            _exit(73); /* the layout is fixed; anything else is a fault that must not go on */
-        listener->fd = FD_LISTENER;
-    }
+    if (count == 1 && listener->fd < 0)
+        listener->fd = fd;
 }
 
 _Noreturn static void serve(struct denials *table, const struct jail_plan *plan)
@@ -178,7 +175,7 @@ _Noreturn static void serve(struct denials *table, const struct jail_plan *plan)
         if (p[0].revents) /* nothing is ever sent to us: this is end of file, the supervisor is gone or wants us gone */
             _exit(0);
         if (p[3].revents & POLLIN)
-            answer_denial(table, plan);
+            answer_denial(p[3].fd, table, plan);
         else if (p[3].revents)
             p[3].fd = -1; /* POLLHUP: no task uses the filter any more */
         if (p[1].revents)

@@ -72,6 +72,16 @@ static int add_path(int ruleset, const struct seal_path *path, uint64_t handled,
     return 0;
 }
 
+/* Listing directories is harmless in a tree that holds only what the policy mounts, and people do look at "/". Files are not. */
+static int allow_listing(int ruleset, struct error *err)
+{
+    cleanup_fd int root = open("/", O_PATH | O_CLOEXEC);
+    struct landlock_path_beneath_attr attr = {.allowed_access = FS_READ_DIR, .parent_fd = root};
+    if (root < 0 || syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &attr, 0) < 0)
+        return error_set(err, "landlock.rule", errno, "no rule for listing directories");
+    return 0;
+}
+
 int landlock_restrict(const struct seal_plan *plan, struct error *err)
 {
     int abi = landlock_abi();
@@ -90,6 +100,8 @@ int landlock_restrict(const struct seal_plan *plan, struct error *err)
     cleanup_fd int ruleset = (int)syscall(SYS_landlock_create_ruleset, &attr, size, 0);
     if (ruleset < 0)
         return error_set(err, "landlock.ruleset", errno, "a ruleset cannot be made (ABI %d)", abi);
+    if (allow_listing(ruleset, err) < 0)
+        return -1;
     for (size_t i = 0; i < plan->path_count; i++)
         if (add_path(ruleset, &plan->paths[i], attr.fs, err) < 0)
             return -1;

@@ -29,7 +29,7 @@ struct seal_plan {
     uint32_t uid, gid;                       /* inside the jail */
     struct { int resource; uint64_t value; } rlimits[SEAL_RLIMITS]; /* soft = hard */
     size_t rlimit_count;
-    struct seal_path paths[SEAL_PATHS];      /* Landlock; everything else is out of reach */
+    struct seal_path paths[SEAL_PATHS];      /* Landlock; other files are out of reach, directories may be listed */
     size_t path_count;
     bool landlock_network;                   /* true: TCP bind and connect stay possible */
     struct sock_filter *filter, *filter_notify, *unknown;

@@ -139,10 +139,11 @@ void sessions_free(struct sessions *s)
         if (s->list || s->places_closing)
             uv_sleep(1);
     }
+    uv_loop_t *loop = s->loop;
     s->backend->class->close(s->backend);
-    uv_close((uv_handle_t *)&s->sweep, on_sweep_closed);
+    uv_close((uv_handle_t *)&s->sweep, on_sweep_closed); /* frees s when the loop comes round */
     for (int i = 0; i < 3; i++)
-        uv_run(s->loop, UV_RUN_NOWAIT);
+        uv_run(loop, UV_RUN_NOWAIT);
 }
 
 static size_t count_sessions(const struct sessions *s)
