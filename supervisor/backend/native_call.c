@@ -104,16 +104,21 @@ int native_place_call(struct backend_place *p, const struct backend_call *call, 
 
 static void broken(struct backend_place *p, const char *what)
 {
-    snprintf(p->broken, sizeof p->broken, "%s", what);
+    snprintf(p->broken, sizeof p->broken, "%.*s", (int)sizeof p->broken - 1, what);
     native_place_kill(p, END_BROKEN);
 }
 
 static void take_frame(struct backend_place *p, const struct wire_frame *frame)
 {
     struct error err = {0};
-    /* Anything but the answer to the running call is noise of a guest that writes to its channel: left aside, counted by nobody. */
-    if (!p->calling || p->end != END_NONE || frame->type != PAYLOAD_DONE || frame->nonce != p->nonce)
+    if (p->end != END_NONE)
         return;
+    /* An honest payload says nothing but the answer to the running call. Anything else is a guest that writes to its channel; to
+     * leave it aside would let a flood of it cost us instead of the guest. */
+    if (!p->calling || frame->type != PAYLOAD_DONE || frame->nonce != p->nonce) {
+        broken(p, "the guest wrote to the interpreter's channel");
+        return;
+    }
     if (claims_take(frame, &p->receipt, &err) < 0) {
         broken(p, err.message);
         return;
@@ -135,7 +140,7 @@ static void take_frames(struct backend_place *p)
             buf_add(&p->in, mine.data + used, mine.len - used);
         take_frame(p, &frame);
         buf_free(&mine);
-        if (p->closing)
+        if (p->closing || p->end != END_NONE)
             return;
     }
     if (r < 0)
@@ -166,7 +171,7 @@ void native_on_channel(uv_poll_t *handle, int status, int events)
             return;
         }
         take_frames(p);
-        if (p->closing)
+        if (p->closing || p->end != END_NONE)
             return;
     }
 }

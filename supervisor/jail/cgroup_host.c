@@ -73,7 +73,7 @@ static char *usable_base(const char *controller, char *reason, size_t reason_siz
     if (asprintf(&base, "%s%s", point, strcmp(below, "/") == 0 ? "" : below) < 0)
         return NULL;
     char probe[4200];
-    snprintf(probe, sizeof probe, "%s/snipara-probe-%d", base, getpid());
+    snprintf(probe, sizeof probe, "%s/snipara-%d-0", base, getpid());
     if (mkdir(probe, 0755) == 0 || errno == EEXIST) {
         rmdir(probe);
         return base;

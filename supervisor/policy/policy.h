@@ -56,6 +56,8 @@ struct policy {
     char *name;
     char *path;                /* file it was read from */
     char *description;
+    char *extends;             /* name of the policy that it extends, or NULL */
+    char *widen_reason;        /* why it may allow more than that one, or NULL: it only narrows */
     enum policy_origin origin;
     char digest[DIGEST_TEXT];  /* of the resolved policy's canonical JSON (sorted keys, compact) */
 
@@ -75,6 +77,8 @@ struct policy {
     struct policy_limits limits;
     struct strings layers_required, layers_optional; /* names as in receipts, see jail/layers.h */
     struct strings environment; /* NAME=value set in the jail, or NAME passed through from the supervisor */
+    char *seccomp_profile;     /* name of the profile file */
+    cJSON *seccomp_add;        /* additions to it, of the whole extends chain, the oldest first */
     cJSON *seccomp;            /* resolved OCI runtime-spec seccomp object */
     cJSON *resolved;           /* the resolved policy as JSON, for `policy show --json` */
 };
@@ -88,7 +92,12 @@ void policy_free(struct policy *p);
 static inline void cleanup_policy_(struct policy **p) { policy_free(*p); }
 #define cleanup_policy __attribute__((cleanup(cleanup_policy_)))
 
-/* Names, origin and path of every policy on the search path, sorted; JSON array of {name, origin, path, description}. */
+/* "installed", "operator", "project", "project (trusted)" */
+const char *policy_origin_name(enum policy_origin origin);
+
+/* Every policy on the search path, sorted by name: JSON array of {name, origin, path, description}. A file that cannot be
+ * read has "error" instead of a description; one whose name an earlier directory has already taken has "shadowed": true and
+ * is never loaded by name. */
 int policy_list(cJSON **ret, struct error *err);
 
 /* Findings that are not errors: a dangerous call allowed without a comment, a mount of /etc, preload in deny mode ...
@@ -98,7 +107,9 @@ int policy_lint(const struct policy *p, cJSON **ret, struct error *err);
 /* `policy show --explain`: each rule in words, one paragraph per section. The caller frees. */
 char *policy_explain(const struct policy *p);
 
-/* Record / check the digest of a project policy file in $XDG_STATE_HOME/snipara-sandbox/trusted-policies. */
+/* Record the digest of a policy file in $XDG_STATE_HOME/snipara-sandbox/trusted-policies (the operator has read it). The
+ * record holds for this text at this place: an edited or a copied file needs trust of its own. A file that would not load even
+ * when trusted is refused. */
 int policy_trust(const char *path, struct error *err);
 
 /* The directory of installed policies: SNIPARA_SANDBOX_POLICY_DIR if it is set (build tree, tests), else the configured
