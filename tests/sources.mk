@@ -1,1 +1,84 @@
-# tests
+# Unit tests (check), the floors check, fuzz targets. tests/integration and tests/mcp are run by scripts/check-all: they need
+# an installed tree, and the former runs twice, as root and as an ordinary user.
+UNIT_TESTS = \
+	tests/unit/test_base_buf \
+	tests/unit/test_base_wire \
+	tests/unit/test_base_json \
+	tests/unit/test_base_misc \
+	tests/unit/test_policy \
+	tests/unit/test_seccomp \
+	tests/unit/test_receipt \
+	tests/unit/test_mcp_protocol \
+	tests/unit/test_jail \
+	tests/unit/test_backend
+
+UNIT_CPPFLAGS = $(libsupervisor_a_CPPFLAGS) $(CHECK_CFLAGS)
+UNIT_LIBS = $(SUPERVISOR_LIBS) $(CHECK_LIBS)
+tests_unit_test_base_buf_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_base_buf_LDADD = $(UNIT_LIBS)
+tests_unit_test_base_wire_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_base_wire_LDADD = $(UNIT_LIBS)
+tests_unit_test_base_json_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_base_json_LDADD = $(UNIT_LIBS)
+tests_unit_test_base_misc_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_base_misc_LDADD = $(UNIT_LIBS)
+tests_unit_test_policy_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_policy_LDADD = $(UNIT_LIBS)
+tests_unit_test_seccomp_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_seccomp_LDADD = $(UNIT_LIBS)
+tests_unit_test_receipt_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_receipt_LDADD = $(UNIT_LIBS)
+tests_unit_test_mcp_protocol_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_mcp_protocol_LDADD = $(UNIT_LIBS)
+tests_unit_test_jail_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_jail_LDADD = $(UNIT_LIBS)
+tests_unit_test_backend_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_backend_LDADD = $(UNIT_LIBS)
+
+if HAVE_CHECK
+check_PROGRAMS = $(UNIT_TESTS)
+endif
+TESTS = $(check_PROGRAMS) tests/floors.py
+AM_TESTS_ENVIRONMENT = \
+	SNIPARA_SANDBOX_POLICY_DIR='$(abs_top_srcdir)/policies'; export SNIPARA_SANDBOX_POLICY_DIR; \
+	SNIPARA_SANDBOX_PYHOST='$(abs_top_builddir)/snipara-pyhost'; export SNIPARA_SANDBOX_PYHOST; \
+	PYTHONDONTWRITEBYTECODE=1; export PYTHONDONTWRITEBYTECODE;
+
+# libFuzzer targets: `make fuzzers` after ./configure CC=clang --enable-fuzz CFLAGS='-g -O1 -fsanitize=fuzzer-no-link'
+if FUZZ
+FUZZ_TARGETS = tests/fuzz/fuzz_wire tests/fuzz/fuzz_json tests/fuzz/fuzz_text tests/fuzz/fuzz_claims tests/fuzz/fuzz_mcp_line
+EXTRA_PROGRAMS = $(FUZZ_TARGETS)
+tests_fuzz_fuzz_wire_CPPFLAGS = $(libsupervisor_a_CPPFLAGS)
+tests_fuzz_fuzz_wire_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
+tests_fuzz_fuzz_wire_LDADD = $(SUPERVISOR_LIBS)
+tests_fuzz_fuzz_json_CPPFLAGS = $(libsupervisor_a_CPPFLAGS)
+tests_fuzz_fuzz_json_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
+tests_fuzz_fuzz_json_LDADD = $(SUPERVISOR_LIBS)
+tests_fuzz_fuzz_text_CPPFLAGS = $(libsupervisor_a_CPPFLAGS)
+tests_fuzz_fuzz_text_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
+tests_fuzz_fuzz_text_LDADD = $(SUPERVISOR_LIBS)
+tests_fuzz_fuzz_claims_CPPFLAGS = $(libsupervisor_a_CPPFLAGS)
+tests_fuzz_fuzz_claims_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
+tests_fuzz_fuzz_claims_LDADD = $(SUPERVISOR_LIBS)
+tests_fuzz_fuzz_mcp_line_CPPFLAGS = $(libsupervisor_a_CPPFLAGS)
+tests_fuzz_fuzz_mcp_line_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
+tests_fuzz_fuzz_mcp_line_LDADD = $(SUPERVISOR_LIBS)
+fuzzers: $(FUZZ_TARGETS)
+endif
+
+# The whole test command, and what is too long for every change (FUZZ_SECONDS=600, CASES=directory of the behaviour cases).
+check-all:
+	$(abs_top_srcdir)/scripts/check-all
+check-long:
+	CASES='$(CASES)' $(abs_top_srcdir)/scripts/check-long
+.PHONY: check-all check-long fuzzers
+
+EXTRA_DIST += \
+	tests/unit/unit.h tests/fuzz/json.dict tests/fuzz/corpus \
+	tests/floors.py tests/totals.py tests/cases.py \
+	tests/integration/conftest.py tests/integration/sandbox.py tests/integration/watch.py \
+	tests/integration/test_exec.py tests/integration/test_bad_input.py tests/integration/test_walls.py \
+	tests/integration/test_probes.py tests/integration/test_sessions.py tests/integration/test_notebook.py \
+	tests/integration/test_output.py tests/integration/test_doctor.py tests/integration/test_policies.py \
+	tests/integration/test_documents.py \
+	tests/mcp/.npmrc tests/mcp/package.json tests/mcp/package-lock.json tests/mcp/client.test.mjs

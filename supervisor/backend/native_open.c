@@ -45,20 +45,6 @@ static void close_ends(int fds[3])
         close_fd(&fds[i]);
 }
 
-static int ready_failed(const struct wire_frame *frame, struct error *err)
-{
-    struct wire_cursor c = wire_fields(frame);
-    struct wire_field f;
-    char step[48] = "payload", message[600] = "no reason given";
-    while (wire_field_next(&c, &f) > 0) {
-        if (f.tag == ZT_STEP)
-            snprintf(step, sizeof step, "%.*s", (int)f.length, f.data);
-        else if (f.tag == ZT_MESSAGE)
-            snprintf(message, sizeof message, "%.*s", (int)f.length, f.data);
-    }
-    return error_set(err, step, 0, "%s", message);
-}
-
 /* The payload's first word, before any guest code: which layers it verified. */
 static int await_ready(struct backend_place *p, int channel, struct error *err)
 {
@@ -86,7 +72,7 @@ static int await_ready(struct backend_place *p, int channel, struct error *err)
         poll(&pfd, 1, (int)left);
     }
     if (frame.type != PAYLOAD_READY)
-        return ready_failed(&frame, err);
+        return wire_take_error(&frame, ZT_STEP, "payload", err);
     struct wire_cursor c = wire_fields(&frame);
     struct wire_field f;
     uint64_t layers = 0;

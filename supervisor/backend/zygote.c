@@ -56,26 +56,6 @@ static void take_exit(struct zygote *z, const struct wire_frame *frame)
         z->on_exit(z->context, &e);
 }
 
-static int relay_failure(const struct wire_frame *frame, struct error *err)
-{
-    struct wire_cursor c = wire_fields(frame);
-    struct wire_field f;
-    char step[48] = "zygote", message[600] = "no reason given";
-    int64_t code = 0;
-    while (wire_field_next(&c, &f) > 0) {
-        if (f.tag == ZT_STEP)
-            snprintf(step, sizeof step, "%.*s", (int)f.length, f.data);
-        else if (f.tag == ZT_ERRNO)
-            wire_i64(&f, &code);
-        else if (f.tag == ZT_MESSAGE)
-            snprintf(message, sizeof message, "%.*s", (int)f.length, f.data);
-    }
-    error_set(err, step, 0, "%s", message);
-    if (err)
-        err->code = (int)code;
-    return -1;
-}
-
 /* One message: 1, 0 nothing there yet, -1 the zygote is gone or talks nonsense. */
 static int receive(struct zygote *z, struct wire_frame *ret, int *ret_fd, struct error *err)
 {
@@ -170,7 +150,7 @@ static int configure(struct zygote *z, const struct plant *plant, struct error *
     if (fdpass_send(z->process.control, head.data, head.len, &memfd, 1, err) < 0 || await(z, START_MS, &frame, NULL, err) < 0)
         return -1;
     if (frame.type != ZYGOTE_READY)
-        return relay_failure(&frame, err);
+        return wire_take_error(&frame, ZT_STEP, "zygote", err);
     struct wire_cursor c = wire_fields(&frame);
     struct wire_field f;
     while (wire_field_next(&c, &f) > 0)
@@ -249,7 +229,7 @@ int zygote_spawn(struct zygote *z, struct jail *jail, const struct payload_ends 
     if (await(z, SPAWN_MS, &frame, &pidfd, err) < 0)
         return -1;
     if (frame.type != ZYGOTE_SPAWNED || frame.nonce != id)
-        return relay_failure(&frame, err);
+        return wire_take_error(&frame, ZT_STEP, "zygote", err);
     struct wire_cursor c = wire_fields(&frame);
     struct wire_field f;
     int64_t pid = 0;

@@ -56,6 +56,11 @@ bool wire_i64(const struct wire_field *field, int64_t *ret);
 /* A malloc'ed, NUL-terminated copy; NULL when out of memory or when the bytes contain NUL. */
 char *wire_strdup(const struct wire_field *field);
 
+/* An error that crosses a process boundary: three fields, first_tag = step, +1 = errno, +2 = message. */
+int wire_put_error(struct buf *b, uint16_t first_tag, const struct error *failure);
+/* Fill *err from the frame's three fields ("who" stands in for a missing step). Always returns -1, like error_set. */
+int wire_take_error(const struct wire_frame *frame, uint16_t first_tag, const char *who, struct error *err);
+
 /* Blocking stream I/O for the small programs (init, zygote, payload). EINTR is retried.
  * wire_recv: 1 = frame in *ret (pointing into scratch), 0 = end of file before the first byte, -1 = error. */
 int wire_send(int fd, const struct buf *b, struct error *err);

@@ -37,9 +37,7 @@ static void report(int control, uint16_t type, layer_set layers, const struct er
     if (type == INIT_READY) {
         wire_put_u64(&b, INIT_LAYERS, layers);
     } else {
-        wire_puts(&b, INIT_STEP, err->step);
-        wire_put_i64(&b, INIT_ERRNO, err->code);
-        wire_puts(&b, INIT_MESSAGE, err->message);
+        wire_put_error(&b, INIT_STEP, err);
     }
     wire_end(&b, start);
     fdpass_send(control, b.data, b.len, NULL, 0, &ignored);

@@ -11,7 +11,7 @@
 #include "jail/plan.h"
 
 enum { INIT_READY = 64, INIT_FAILED };
-enum { INIT_LAYERS = 1, INIT_STEP, INIT_ERRNO, INIT_MESSAGE };
+enum { INIT_LAYERS = 1, INIT_STEP, INIT_ERRNO, INIT_MESSAGE }; /* STEP to MESSAGE as in wire_put_error */
 
 struct init_setup {
     const struct jail_plan *plan;

@@ -41,27 +41,6 @@ static int receive(int sock, char *data, size_t size, struct wire_frame *ret, co
     return 0;
 }
 
-/* "step, errno, message" of another process becomes our error. */
-static int relay_failure(const struct wire_frame *frame, uint16_t step_tag, uint16_t errno_tag, uint16_t message_tag, struct error *err)
-{
-    struct wire_cursor c = wire_fields(frame);
-    struct wire_field f;
-    int64_t code = 0;
-    char step[48] = "jail", message[600] = "";
-    while (wire_field_next(&c, &f) > 0) {
-        if (f.tag == step_tag)
-            snprintf(step, sizeof step, "%.*s", (int)f.length, f.data);
-        else if (f.tag == errno_tag)
-            wire_i64(&f, &code);
-        else if (f.tag == message_tag)
-            snprintf(message, sizeof message, "%.*s", (int)f.length, f.data);
-    }
-    error_set(err, step, 0, "%s", message); /* the message has the errno's text already */
-    if (err)
-        err->code = (int)code;
-    return -1;
-}
-
 static int get_u64(const struct wire_frame *frame, uint16_t tag, uint64_t *ret)
 {
     struct wire_cursor c = wire_fields(frame);
@@ -120,7 +99,7 @@ static int ask_maker(struct yard *y, const struct jail_plan *plan, const int *fd
     if (receive(y->maker.control, reply, sizeof reply, &frame, "the jail maker", err) < 0)
         return -1;
     if (frame.type != MAKER_MADE)
-        return relay_failure(&frame, MAKER_STEP, MAKER_ERRNO, MAKER_MESSAGE, err);
+        return wire_take_error(&frame, MAKER_STEP, "maker", err);
     if (get_u64(&frame, MAKER_PID, &pid) < 0 || get_u64(&frame, MAKER_LAYERS, &layers) < 0 || pid == 0)
         return error_set(err, "jail", 0, "the jail maker's answer is malformed");
     j->init = (pid_t)pid;
@@ -138,7 +117,7 @@ static int await_init(struct jail *j, struct error *err)
     if (receive(j->control, reply, sizeof reply, &frame, "the jail's init", err) < 0)
         return -1;
     if (frame.type != INIT_READY)
-        return relay_failure(&frame, INIT_STEP, INIT_ERRNO, INIT_MESSAGE, err);
+        return wire_take_error(&frame, INIT_STEP, "init", err);
     if (get_u64(&frame, INIT_LAYERS, &layers) < 0)
         return error_set(err, "jail", 0, "init's answer is malformed");
     j->layers |= layers;

@@ -32,8 +32,7 @@ static void answer_failed(const struct error *err)
 {
     cleanup_buf struct buf b = {0};
     size_t start;
-    if (wire_begin(&b, MAKER_FAILED, 0, &start) == 0 && wire_puts(&b, MAKER_STEP, err->step) == 0 &&
-        wire_put_i64(&b, MAKER_ERRNO, err->code) == 0 && wire_puts(&b, MAKER_MESSAGE, err->message) == 0) {
+    if (wire_begin(&b, MAKER_FAILED, 0, &start) == 0 && wire_put_error(&b, MAKER_STEP, err) == 0) {
         wire_end(&b, start);
         answer(&b);
     }

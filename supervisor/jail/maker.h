@@ -13,7 +13,7 @@
 #define MAKER_ARGUMENT "--jail-maker"
 
 enum { MAKER_MAKE = 80, MAKER_MADE, MAKER_FAILED };
-enum { MAKER_PID = 0x41, MAKER_LAYERS, MAKER_STEP, MAKER_ERRNO, MAKER_MESSAGE };
+enum { MAKER_PID = 0x41, MAKER_LAYERS, MAKER_STEP, MAKER_ERRNO, MAKER_MESSAGE }; /* STEP to MESSAGE as in wire_put_error */
 
 /* The program. Returns an exit status. */
 int maker_main(void);

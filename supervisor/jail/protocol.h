@@ -39,7 +39,7 @@ enum message_type {
 enum zygote_tag {
     ZT_VERSION = 1,
     ZT_THREADS,
-    ZT_STEP,
+    ZT_STEP, /* to ZT_MESSAGE as in wire_put_error */
     ZT_ERRNO,
     ZT_MESSAGE,
     ZT_NAMESPACES,
