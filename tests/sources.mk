@@ -46,7 +46,7 @@ AM_TESTS_ENVIRONMENT = \
 
 # libFuzzer targets: `make fuzzers` after ./configure CC=clang --enable-fuzz CFLAGS='-g -O1 -fsanitize=fuzzer-no-link'
 if FUZZ
-FUZZ_TARGETS = tests/fuzz/fuzz_wire tests/fuzz/fuzz_json tests/fuzz/fuzz_text tests/fuzz/fuzz_claims tests/fuzz/fuzz_mcp_line
+FUZZ_TARGETS = tests/fuzz/fuzz_wire tests/fuzz/fuzz_json tests/fuzz/fuzz_text tests/fuzz/fuzz_claims tests/fuzz/fuzz_mcp_line tests/fuzz/fuzz_claims
 EXTRA_PROGRAMS = $(FUZZ_TARGETS)
 tests_fuzz_fuzz_wire_CPPFLAGS = $(libsupervisor_a_CPPFLAGS)
 tests_fuzz_fuzz_wire_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
@@ -74,7 +74,7 @@ check-long:
 .PHONY: check-all check-long fuzzers
 
 EXTRA_DIST += \
-	tests/unit/unit.h tests/fuzz/json.dict tests/fuzz/corpus \
+	tests/unit/unit.h tests/fuzz/json.dict tests/fuzz/mcp_line.dict tests/fuzz/corpus \
 	tests/floors.py tests/totals.py tests/cases.py \
 	tests/integration/conftest.py tests/integration/sandbox.py tests/integration/watch.py \
 	tests/integration/test_exec.py tests/integration/test_bad_input.py tests/integration/test_walls.py \

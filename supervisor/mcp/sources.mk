@@ -1,1 +1,31 @@
-MCP_SOURCES = 
+MCP_SOURCES = \
+	supervisor/mcp/near_match.h \
+	supervisor/mcp/near_match.c \
+	supervisor/mcp/log.h \
+	supervisor/mcp/log.c \
+	supervisor/mcp/jsonrpc.h \
+	supervisor/mcp/jsonrpc.c \
+	supervisor/mcp/jsonrpc_write.c \
+	supervisor/mcp/protocol.h \
+	supervisor/mcp/protocol.c \
+	supervisor/mcp/arguments.h \
+	supervisor/mcp/arguments.c \
+	supervisor/mcp/call.h \
+	supervisor/mcp/call.c \
+	supervisor/mcp/progress.h \
+	supervisor/mcp/progress.c \
+	supervisor/mcp/tools.h \
+	supervisor/mcp/tools.c \
+	supervisor/mcp/execute_tool.c \
+	supervisor/mcp/session_tools.c \
+	supervisor/mcp/server.h \
+	supervisor/mcp/server_state.h \
+	supervisor/mcp/server.c \
+	supervisor/mcp/stream_fd.h \
+	supervisor/mcp/stream_fd.c \
+	supervisor/mcp/outlet.h \
+	supervisor/mcp/outlet.c \
+	supervisor/mcp/stdio.h \
+	supervisor/mcp/stdio.c \
+	supervisor/mcp/serve.h \
+	supervisor/mcp/serve.c

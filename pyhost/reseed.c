@@ -1,0 +1,44 @@
+#include "python.h"
+
+#include "reseed.h"
+
+#include "exception.h"
+
+/* Borrowed; NULL when nobody has imported it, and then there is no state. */
+static PyObject *imported(const char *name)
+{
+    return PyDict_GetItemString(PyImport_GetModuleDict(), name);
+}
+
+static int call_seed(const char *name)
+{
+    PyObject *module = imported(name);
+    PyObject *done = module ? PyObject_CallMethod(module, "seed", NULL) : Py_NewRef(Py_None);
+    Py_XDECREF(done);
+    return done ? 0 : -1;
+}
+
+static int forget(const char *name, const char *attribute)
+{
+    PyObject *module = imported(name);
+    return module && PyObject_HasAttrString(module, attribute) ? PyObject_SetAttrString(module, attribute, Py_None) : 0;
+}
+
+/* multiprocessing makes its authentication key when it is imported: in the zygote, once for all jails. */
+static int renew_process_key(void)
+{
+    PyObject *module = imported("multiprocessing.process"), *os = imported("os");
+    if (!module || !os)
+        return 0;
+    cleanup_object PyObject *process = PyObject_CallMethod(module, "current_process", NULL);
+    cleanup_object PyObject *key = process ? PyObject_CallMethod(os, "urandom", "i", 32) : NULL;
+    return key ? PyObject_SetAttrString(process, "authkey", key) : -1;
+}
+
+int reseed(struct error *err)
+{
+    if (call_seed("random") < 0 || call_seed("numpy.random") < 0 || forget("tempfile", "_name_sequence") < 0 ||
+        forget("uuid", "_last_timestamp") < 0 || forget("uuid", "_node") < 0 || renew_process_key() < 0)
+        return error_from_python(err, "reseed", "random state cannot be renewed");
+    return 0;
+}

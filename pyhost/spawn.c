@@ -1,0 +1,162 @@
+#include "python.h"
+
+#include "spawn.h"
+
+#include "interpreter.h"
+#include "payload.h"
+#include "reseed.h"
+#include "base/cleanup.h"
+#include "jail/protocol.h"
+#include "jail/seal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { FD_INIT, FD_CHANNEL, FD_STDOUT, FD_STDERR, FD_NOTIFY, FD_CGROUPS }; /* order in ZYGOTE_SPAWN */
+#define FIXED_FDS FD_CGROUPS
+#define NOTIFY_FD 4       /* in the child, until it is sealed */
+#define FIRST_HIGH_FD 64  /* where the child parks descriptors while it fills the low numbers */
+
+struct request {
+    uint64_t namespaces, rlimit_data;
+    const int *fds;
+    size_t count;
+};
+
+static int read_request(const struct wire_frame *frame, struct request *r, struct error *err)
+{
+    struct wire_cursor cursor = wire_fields(frame);
+    struct wire_field field;
+    int more;
+    while ((more = wire_field_next(&cursor, &field)) > 0) {
+        uint64_t *value = field.tag == ZT_NAMESPACES ? &r->namespaces : field.tag == ZT_RLIMIT_DATA ? &r->rlimit_data : NULL;
+        if (!value || !wire_u64(&field, value))
+            return error_set(err, "spawn", 0, "field %u of the spawn request is not understood", field.tag);
+    }
+    if (more < 0 || r->count < FIXED_FDS)
+        return error_set(err, "spawn", 0, "the spawn request has %zu descriptors, at least %d are needed", r->count, FIXED_FDS);
+    return 0;
+}
+
+/* "0" stands for the writer itself. On cgroup v1 this goes through `tasks`, which, unlike cgroup.procs, does not wait for an RCU
+ * grace period. Before the namespaces are joined: afterwards we are no longer the user who may write there. */
+static int join_cgroups(const struct request *r, struct error *err)
+{
+    for (size_t i = FD_CGROUPS; i < r->count; i++)
+        if (write(r->fds[i], "0", 1) != 1)
+            return error_set(err, "cgroup.attach", errno, "the payload cannot enter cgroup %zu", i - FD_CGROUPS);
+    return 0;
+}
+
+static int join_namespaces(const struct request *r, struct error *err)
+{
+    /* One setns for all: the user namespace and what it owns are entered together, with the capabilities that this gives. */
+    if (r->namespaces && setns(r->fds[FD_INIT], (int)r->namespaces) < 0)
+        return error_set(err, "setns", errno, "the jail's namespaces cannot be joined");
+    return 0;
+}
+
+/* Leaves 0 = the jail's /dev/null, 1, 2, 3 = channel, 4 = notify socket, and nothing else: closed before RLIMIT_NOFILE and
+ * seccomp are set, since both would get in the way. */
+static int arrange_descriptors(const struct request *r, struct error *err)
+{
+    int high[FIXED_FDS];
+    for (int i = FD_CHANNEL; i < FIXED_FDS; i++)
+        if ((high[i] = fcntl(r->fds[i], F_DUPFD_CLOEXEC, FIRST_HIGH_FD)) < 0)
+            return error_set(err, "descriptors", errno, "a descriptor cannot be copied");
+    int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (null < 0)
+        return error_set(err, "descriptors", errno, "/dev/null is missing in the jail");
+    if (dup2(null, 0) < 0 || dup2(high[FD_STDOUT], 1) < 0 || dup2(high[FD_STDERR], 2) < 0 ||
+        dup3(high[FD_CHANNEL], PAYLOAD_CHANNEL_FD, O_CLOEXEC) < 0 || dup3(high[FD_NOTIFY], NOTIFY_FD, O_CLOEXEC) < 0)
+        return error_set(err, "descriptors", errno, "the standard descriptors cannot be set");
+    if (syscall(SYS_close_range, NOTIFY_FD + 1, ~0U, 0) < 0)
+        return error_set(err, "descriptors", errno, "close_range");
+    return 0;
+}
+
+static int limit_data(uint64_t bytes, struct error *err)
+{
+    if (!bytes)
+        return 0;
+    struct rlimit limit = {bytes, bytes};
+    return setrlimit(RLIMIT_DATA, &limit) < 0 ? error_set(err, "rlimit.data", errno, "%llu bytes", (unsigned long long)bytes) : 0;
+}
+
+static int enter_jail(const struct configuration *c, const struct request *r, struct error *err)
+{
+    sigset_t none;
+    sigemptyset(&none);
+    if (sigprocmask(SIG_SETMASK, &none, NULL) < 0)
+        return error_set(err, "signals", errno, "the signal mask cannot be emptied");
+    if (join_cgroups(r, err) < 0 || join_namespaces(r, err) < 0)
+        return -1;
+    if (setsid() < 0)
+        return error_set(err, "setsid", errno, "no session of its own");
+    umask(022);
+    if (chdir(c->cwd) < 0)
+        return error_set(err, "chdir", errno, "%s", c->cwd);
+    return 0;
+}
+
+/* Everything between fork and guest code. The channel is told when a step fails; nothing runs then. */
+static _Noreturn void become_payload(const struct configuration *c, const struct request *r)
+{
+    struct error err;
+    layer_set layers = 0;
+    int channel = r->fds[FD_CHANNEL];
+    if (enter_jail(c, r, &err) < 0 || arrange_descriptors(r, &err) < 0)
+        payload_fail(channel, &err);
+    channel = PAYLOAD_CHANNEL_FD;
+    if (limit_data(r->rlimit_data, &err) < 0 || reseed(&err) < 0 || seal_self(&c->seal, NOTIFY_FD, &layers, &err) < 0)
+        payload_fail(channel, &err);
+    close(NOTIFY_FD);
+    payload_run(c, layers);
+}
+
+static pid_t fork_payload(const struct configuration *c, const struct request *r)
+{
+    /* libc's fork, not a raw clone: glibc caches the thread id, and OpenSSL and others have their own fork handlers. */
+    PyOS_BeforeFork();
+    pid_t pid = fork();
+    if (pid != 0) {
+        int code = errno;
+        PyOS_AfterFork_Parent();
+        errno = code;
+        return pid;
+    }
+    PyOS_AfterFork_Child();
+    become_payload(c, r);
+}
+
+int spawn_payload(const struct configuration *c, const struct wire_frame *frame, const int *fds, size_t count, struct error *err)
+{
+    struct request r = {.fds = fds, .count = count};
+    if (read_request(frame, &r, err) < 0)
+        return -1;
+    int threads = interpreter_threads(err);
+    if (threads != 1)
+        return threads < 0 ? -1 : error_set(err, "threads", 0, "the zygote has %d threads and does not fork", threads);
+    /* Only children are moved: a process cannot change its own pid namespace. */
+    if (setns(fds[FD_INIT], CLONE_NEWPID) < 0)
+        return error_set(err, "setns.pid", errno, "the jail's pid namespace cannot be joined (has its init ended?)");
+    pid_t pid = fork_payload(c, &r);
+    if (pid < 0)
+        return error_set(err, "fork", errno, "the payload cannot be forked");
+    cleanup_fd int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (pidfd < 0) {
+        kill(pid, SIGKILL);
+        return error_set(err, "pidfd", errno, "pidfd_open of the payload");
+    }
+    if (zygote_send_spawned(frame->nonce, pid, pidfd) < 0) {
+        kill(pid, SIGKILL);
+        return error_set(err, "control", 0, "the supervisor did not take the answer");
+    }
+    return 0;
+}

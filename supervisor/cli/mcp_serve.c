@@ -1,0 +1,34 @@
+/* mcp-serve: the MCP server on standard input and output. */
+#include "cli/commands.h"
+
+#include "cli/usage.h"
+#include "mcp/log.h"
+#include "mcp/serve.h"
+
+#include <unistd.h>
+
+int cli_mcp_serve(int argc, char **argv)
+{
+    static const struct option options[] = {{"help", no_argument, NULL, 'h'}, {0}};
+    struct sessions *sessions = NULL;
+    struct error why = {0};
+    uv_loop_t loop;
+    int option;
+    optind = 1;
+    opterr = 0;
+    while ((option = getopt_long(argc, argv, ":h", options, NULL)) != -1)
+        return option == 'h' ? usage_help("mcp-serve") : usage_bad_option("mcp-serve", option, argv, options);
+    if (optind < argc)
+        return usage_error("mcp-serve", "unexpected argument \"%.200s\"", argv[optind]);
+    if (isatty(STDIN_FILENO))
+        mcp_log(LOG_LEVEL_WARNING, "mcp-serve speaks JSON-RPC, one message per line, and is started by an MCP client; end with Ctrl-D");
+    uv_loop_init(&loop);
+    /* A host without walls still gets a server: its client can then show what is missing, instead of a server that is gone. */
+    if (sessions_new(&loop, &sessions, &why) < 0) {
+        sessions = NULL;
+        mcp_log(LOG_LEVEL_ERROR, "no code can run: %s", why.message);
+    }
+    int code = mcp_serve(&loop, sessions, &why, STDIN_FILENO, STDOUT_FILENO);
+    uv_loop_close(&loop);
+    return code;
+}
