@@ -33,11 +33,19 @@ _Noreturn static void child_fail(int errors, const char *step)
     _exit(70);
 }
 
+static bool setgroups_is_denied(void)
+{
+    char text[8] = "";
+    cleanup_fd int fd = open("/proc/self/setgroups", O_RDONLY | O_CLOEXEC);
+    return fd >= 0 && read(fd, text, sizeof text - 1) > 0 && strncmp(text, "deny", 4) == 0;
+}
+
 static void child_enter(const struct outer_program *p, int go, int errors)
 {
     char byte;
-    /* Supplementary groups would be kept for good once setgroups is denied. An ordinary user cannot drop them. */
-    if (geteuid() == 0 && setgroups(0, NULL) < 0)
+    /* Supplementary groups would be kept for good once setgroups is denied. An ordinary user cannot drop them, and neither can the
+     * "root" of a namespace in which they are denied already (unshare -r). */
+    if (geteuid() == 0 && setgroups(0, NULL) < 0 && !(errno == EPERM && setgroups_is_denied()))
         child_fail(errors, "outer.groups");
     if (p->user_namespace >= 0) {
         if (setns(p->user_namespace, CLONE_NEWUSER) < 0)

@@ -71,7 +71,7 @@ static void on_ended(void *context, struct receipt *r, bool alive)
     struct session_call *call = context;
     struct session *s = call->session;
     pop(s);
-    r->queue_ms = clock_ms(clock_now() - call->accepted) - r->wall_ms;
+    r->queue_ms = clock_ms(clock_now() - call->accepted) - r->wall_ms - r->setup_ms;
     if (r->queue_ms < 0)
         r->queue_ms = 0;
     /* The first call of an interpreter loses nothing that anybody had. */
