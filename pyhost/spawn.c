@@ -1,3 +1,5 @@
+#include "config.h"
+
 #include "python.h"
 
 #include "spawn.h"
@@ -86,7 +88,16 @@ static int limit_data(uint64_t bytes, struct error *err)
     if (!bytes)
         return 0;
     struct rlimit limit = {bytes, bytes};
-    return setrlimit(RLIMIT_DATA, &limit) < 0 ? error_set(err, "rlimit.data", errno, "%llu bytes", (unsigned long long)bytes) : 0;
+    if (setrlimit(RLIMIT_DATA, &limit) < 0)
+        return error_set(err, "rlimit.data", errno, "%llu bytes", (unsigned long long)bytes);
+#ifndef SANITIZED /* whose shadow memory is terabytes of address space */
+    /* RLIMIT_DATA does not see shared anonymous mappings. Address space does, but also sees stacks and libraries that nobody
+     * touches, so its bound is a loose one. */
+    limit.rlim_cur = limit.rlim_max = 2 * bytes + (1ull << 30);
+    if (setrlimit(RLIMIT_AS, &limit) < 0)
+        return error_set(err, "rlimit.as", errno, "%llu bytes", (unsigned long long)limit.rlim_max);
+#endif
+    return 0;
 }
 
 static int enter_jail(const struct configuration *c, const struct request *r, struct error *err)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Hold the outcome of the behaviour cases against doc/CASES.md.
 
-    tests/cases.py RESULTS.json CASES.md COUNT-FILE
+    tests/cases.py CASES.md COUNT-FILE RESULTS.json...
 
 The table in CASES.md has one row per case that is known to fail, "| `id` | reason |". A must-case that fails and is not listed
 is a failure; so is a listed case that passes, was skipped or is not in the results. Writes lines "passed|failed|skipped NAME"
@@ -23,11 +23,13 @@ def known(path):
 
 
 def main():
-    if len(sys.argv) != 4:
+    if len(sys.argv) < 4:
         sys.exit(__doc__)
-    with open(sys.argv[1], encoding='utf-8') as results:
-        runs = json.load(results)
-    expected, lines, seen = known(sys.argv[2]), [], set()
+    runs = []
+    for path in sys.argv[3:]:
+        with open(path, encoding='utf-8') as results:
+            runs += json.load(results)
+    expected, lines, seen = known(sys.argv[1]), [], set()
     for run in runs:
         name, outcome = run['run'], run['outcome']
         if name in expected:
@@ -43,10 +45,11 @@ def main():
         else:
             lines.append(f'passed case {name}')
     lines += [f'failed case {name}: is listed in CASES.md but did not run' for name in expected if name not in seen]
-    with open(sys.argv[3], 'w', encoding='utf-8') as count:
+    with open(sys.argv[2], 'w', encoding='utf-8') as count:
         count.writelines(line[:500] + '\n' for line in lines)
     bad = [line for line in lines if line.startswith('failed')]
     print(*bad, sep='\n', end='\n' if bad else '')
+    print(f'{len(lines) - len(bad)} passed, {len(bad)} failed')
     return 1 if bad else 0
 
 

@@ -46,7 +46,7 @@ AM_TESTS_ENVIRONMENT = \
 
 # libFuzzer targets: `make fuzzers` after ./configure CC=clang --enable-fuzz CFLAGS='-g -O1 -fsanitize=fuzzer-no-link'
 if FUZZ
-FUZZ_TARGETS = tests/fuzz/fuzz_wire tests/fuzz/fuzz_json tests/fuzz/fuzz_text tests/fuzz/fuzz_claims tests/fuzz/fuzz_mcp_line tests/fuzz/fuzz_claims
+FUZZ_TARGETS = tests/fuzz/fuzz_wire tests/fuzz/fuzz_json tests/fuzz/fuzz_text tests/fuzz/fuzz_claims tests/fuzz/fuzz_mcp_line
 EXTRA_PROGRAMS = $(FUZZ_TARGETS)
 tests_fuzz_fuzz_wire_CPPFLAGS = $(libsupervisor_a_CPPFLAGS)
 tests_fuzz_fuzz_wire_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
@@ -70,7 +70,7 @@ endif
 check-all:
 	$(abs_top_srcdir)/scripts/check-all
 check-long:
-	CASES='$(CASES)' $(abs_top_srcdir)/scripts/check-long
+	CASES='$(CASES)' REPLAY='$(REPLAY)' $(abs_top_srcdir)/scripts/check-long
 .PHONY: check-all check-long fuzzers
 
 EXTRA_DIST += \

@@ -86,6 +86,8 @@ static void plan_rlimits(struct plant *p)
     add_rlimit(&p->seal, RLIMIT_MSGQUEUE, 0);
     add_rlimit(&p->seal, RLIMIT_RTPRIO, 0);
     add_rlimit(&p->seal, RLIMIT_NICE, 0);
+    /* Queued signals and timers count per user, and on a host without a range of ids all jails are one user. */
+    add_rlimit(&p->seal, RLIMIT_SIGPENDING, 256);
 }
 
 static struct sock_filter *copy_program(const struct seccomp_program *program, size_t *ret_count)

@@ -147,6 +147,8 @@ static const struct row {
     {"default", "clone", {0x08000011}, DENY(EPERM)},
     {"default", "clone", {0x00000080}, DENY(EPERM)},
     {"default", "clone", {0x10000011 + HIGH}, DENY(EPERM)},
+    {"default", "clone", {0x00008011}, DENY(EPERM)}, /* CLONE_PARENT: a child of the zygote */
+    {"default", "inotify_init1", {0}, DENY(EPERM)},  /* instances count per user, over all jails of a server */
     {"default", "clone3", {0}, DENY(ENOSYS)},
     {"default", "unshare", {0x10000000}, DENY(EPERM)},
     {"default", "setns", {0}, DENY(EPERM)},
