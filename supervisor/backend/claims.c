@@ -102,24 +102,40 @@ static void drop(char **text)
     *text = NULL;
 }
 
+static void drop_error(struct receipt *r)
+{
+    drop(&r->error_type);
+    drop(&r->error_message);
+    drop(&r->error_traceback);
+    drop(&r->rule);
+    drop(&r->remedy);
+    r->error_line = r->error_column = 0;
+    r->has_exit_code = false;
+    r->exit_code = 0;
+}
+
+static void drop_value(struct receipt *r)
+{
+    drop(&r->value_repr);
+    drop(&r->value_type);
+    cJSON_Delete(r->value_json);
+    r->value_json = NULL;
+    r->value_truncated = false;
+}
+
+void claims_drop(struct receipt *r)
+{
+    drop_error(r);
+    drop_value(r);
+}
+
 /* ok has no error, an error has no value: what a forger adds is not passed on. */
 static void drop_contradictions(struct receipt *r)
 {
-    if (r->status == RECEIPT_OK) {
-        drop(&r->error_type);
-        drop(&r->error_message);
-        drop(&r->error_traceback);
-        drop(&r->rule);
-        drop(&r->remedy);
-        r->error_line = r->error_column = 0;
-        r->has_exit_code = false;
-    } else {
-        drop(&r->value_repr);
-        drop(&r->value_type);
-        cJSON_Delete(r->value_json);
-        r->value_json = NULL;
-        r->value_truncated = false;
-    }
+    if (r->status == RECEIPT_OK)
+        drop_error(r);
+    else
+        drop_value(r);
 }
 
 int claims_take(const struct wire_frame *done, struct receipt *r, struct error *err)

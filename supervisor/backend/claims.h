@@ -10,4 +10,7 @@
 /* Sets status (ok, error, rejected) and the claimed members. -1: malformed, *r may be half filled with claims, all valid. */
 int claims_take(const struct wire_frame *done, struct receipt *r, struct error *err);
 
+/* Forget everything that was claimed: the call did not end as its payload said. */
+void claims_drop(struct receipt *r);
+
 #endif

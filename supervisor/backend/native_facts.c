@@ -1,5 +1,6 @@
 #include "backend/native.h"
 
+#include "backend/claims.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "jail/host.h"
@@ -147,9 +148,7 @@ void native_facts_of_death(struct backend_place *p)
     bool oom = now.oom_kills > p->usage_before.oom_kills;
     int signal_number = p->exited && WIFSIGNALED(p->exit_status) ? WTERMSIG(p->exit_status) : 0;
     const char *type = "Crashed";
-    free(r->error_type);
-    free(r->error_message);
-    r->error_type = r->error_message = NULL;
+    claims_drop(r);
     if (p->end == END_TIMEOUT) {
         r->status = RECEIPT_TIMEOUT;
         r->limit_hit = "timeout";

@@ -75,18 +75,21 @@ static int receive(struct zygote *z, struct wire_frame *ret, int *ret_fd, struct
     return 1;
 }
 
-/* Wait for a message that is not an exit; exits on the way are handled. */
-static int await(struct zygote *z, int ms, struct wire_frame *ret, int *ret_fd, struct error *err)
+/* Wait for the answer to request `id`; exits on the way are handled, late answers to requests that were given up dropped. */
+static int await(struct zygote *z, uint64_t id, int ms, struct wire_frame *ret, int *ret_fd, struct error *err)
 {
     uint64_t deadline = clock_now() + (uint64_t)ms * 1000000;
     for (;;) {
         int r = receive(z, ret, ret_fd, err);
         if (r < 0)
             return -1;
-        if (r > 0 && ret->type != ZYGOTE_EXITED)
+        if (r > 0 && ret->type != ZYGOTE_EXITED && ret->nonce == id)
             return 0;
         if (r > 0) {
-            take_exit(z, ret);
+            if (ret->type == ZYGOTE_EXITED)
+                take_exit(z, ret);
+            else if (ret_fd)
+                close_fd(ret_fd);
             continue;
         }
         int64_t left = (int64_t)(deadline - clock_now()) / 1000000;
@@ -147,7 +150,7 @@ static int configure(struct zygote *z, const struct plant *plant, struct error *
     if (wire_begin(&head, ZYGOTE_CONFIG, 0, &start) < 0)
         return error_set(err, "zygote.config", 0, "out of memory");
     wire_end(&head, start);
-    if (fdpass_send(z->process.control, head.data, head.len, &memfd, 1, err) < 0 || await(z, START_MS, &frame, NULL, err) < 0)
+    if (fdpass_send(z->process.control, head.data, head.len, &memfd, 1, err) < 0 || await(z, 0, START_MS, &frame, NULL, err) < 0)
         return -1;
     if (frame.type != ZYGOTE_READY)
         return wire_take_error(&frame, ZT_STEP, "zygote", err);
@@ -226,9 +229,9 @@ int zygote_spawn(struct zygote *z, struct jail *jail, const struct payload_ends 
     if (fdpass_send(z->process.control, b.data, b.len, fds, count, err) < 0)
         return error_wrap(err, "the zygote cannot be asked");
     cleanup_fd int pidfd = -1;
-    if (await(z, SPAWN_MS, &frame, &pidfd, err) < 0)
+    if (await(z, id, SPAWN_MS, &frame, &pidfd, err) < 0)
         return -1;
-    if (frame.type != ZYGOTE_SPAWNED || frame.nonce != id)
+    if (frame.type != ZYGOTE_SPAWNED)
         return wire_take_error(&frame, ZT_STEP, "zygote", err);
     struct wire_cursor c = wire_fields(&frame);
     struct wire_field f;

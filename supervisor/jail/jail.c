@@ -51,18 +51,24 @@ static int get_u64(const struct wire_frame *frame, uint16_t tag, uint64_t *ret)
     return -1;
 }
 
-int yard_open(struct yard *ret, struct error *err)
+/* `user_namespace` -1: a new outer namespace; else the maker joins that one. */
+static int start_maker(int user_namespace, struct outer_process *ret, struct error *err)
 {
     static const char *const ARGV[] = {"snipara-sandbox", MAKER_ARGUMENT, NULL}, *const ENV[] = {NULL};
-    struct yard y = {.maker = {.pid = -1, .pidfd = -1, .control = -1}, .user_namespace = -1};
     cleanup_fd int self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
     if (self < 0)
         return error_set(err, "yard", errno, "our own program cannot be opened");
-    struct outer_program program = {.program = self, .argv = ARGV, .env = ENV, .user_namespace = -1};
+    struct outer_program program = {.program = self, .argv = ARGV, .env = ENV, .user_namespace = user_namespace};
+    return outer_start(&program, ret, err);
+}
+
+int yard_open(struct yard *ret, struct error *err)
+{
+    struct yard y = {.maker = {.pid = -1, .pidfd = -1, .control = -1}, .user_namespace = -1};
     if (cgroup_host_probe(&y.cgroups, err) < 0)
         return -1;
     cgroup_host_sweep(&y.cgroups);
-    if (outer_start(&program, &y.maker, err) < 0) {
+    if (start_maker(-1, &y.maker, err) < 0) {
         cgroup_host_free(&y.cgroups);
         return -1;
     }
@@ -75,6 +81,17 @@ int yard_open(struct yard *ret, struct error *err)
     }
     *ret = y;
     return 0;
+}
+
+/* Somebody ended the maker (the host's OOM killer, say). Its namespace lives on in our descriptor and in the zygotes, so a new maker
+ * goes into the same one, and everything that stands goes on. */
+static int revive_maker(struct yard *y, struct error *err)
+{
+    struct pollfd p = {.fd = y->maker.pidfd, .events = POLLIN};
+    if (poll(&p, 1, 0) == 0)
+        return 0;
+    outer_stop(&y->maker);
+    return start_maker(y->user_namespace, &y->maker, err) < 0 ? error_wrap(err, "the jail maker ended and cannot be started again") : 0;
 }
 
 void yard_close(struct yard *y)
@@ -175,7 +192,7 @@ static int assemble(struct yard *y, const struct jail_plan *plan, struct jail *j
 int jail_make(struct yard *y, const struct jail_plan *plan, const struct cgroup_limits *limits, struct jail *ret, struct error *err)
 {
     struct jail j = {.init = -1, .init_pidfd = -1, .control = -1, .notify = -1};
-    if (cgroup_make(&y->cgroups, limits, &j.cgroup, err) < 0)
+    if (revive_maker(y, err) < 0 || cgroup_make(&y->cgroups, limits, &j.cgroup, err) < 0)
         return -1;
     j.layers = j.cgroup.layers;
     if (assemble(y, plan, &j, err) < 0) {

@@ -139,6 +139,10 @@ void sessions_free(struct sessions *s)
         if (s->list || s->places_closing)
             uv_sleep(1);
     }
+    /* A process in uninterruptible sleep outlived our patience: what its callbacks use must stay. The end of this process ends the
+     * jail all the same (PR_SET_PDEATHSIG, and end of file on init's control socket). */
+    if (s->list || s->places_closing)
+        return;
     uv_loop_t *loop = s->loop;
     s->backend->class->close(s->backend);
     uv_close((uv_handle_t *)&s->sweep, on_sweep_closed); /* frees s when the loop comes round */
