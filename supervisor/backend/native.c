@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 enum { DYING_MS = 5000, EMPTY_RETRY_MS = 5, EXIT_WAIT_MS = 1000 };
 
@@ -127,8 +128,9 @@ static void on_init(uv_poll_t *handle, int status, int events)
         snprintf(p->broken, sizeof p->broken, "the jail ended");
     }
     /* init ends only after everything in its pid namespace was reaped, the payload by the zygote; its word is on the way. */
-    if (!p->exited && p->plant->zygote)
-        zygote_await_exit(p->plant->zygote, p->payload, EXIT_WAIT_MS);
+    struct zygote *zygote = p->plant->zygote;
+    if (!p->exited && zygote && zygote_id(zygote) == p->zygote_id)
+        zygote_await_exit(zygote, p->payload, EXIT_WAIT_MS);
     on_gone(p);
 }
 
@@ -227,6 +229,12 @@ int native_open(uv_loop_t *loop, struct backend **ret, struct error *err)
     if (yard_open(&n->yard, err) < 0) {
         free(n);
         return -1;
+    }
+    /* A session takes about a dozen descriptors. The helpers inherit the limit; a payload gets its policy's. */
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < files.rlim_max) {
+        files.rlim_cur = files.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &files);
     }
     signal(SIGPIPE, SIG_IGN); /* a payload that dies while a call is sent is an error of that call */
     n->base.class = &NATIVE;

@@ -30,6 +30,7 @@ struct backend_place {
     layer_set layers;             /* all that were verified: jail and payload */
     uint64_t memory_bytes;
     pid_t payload;
+    uint64_t zygote_id;           /* of the zygote whose child the payload is */
     int payload_pidfd;
     int fds[WATCH_COUNT];          /* channel, stdout, stderr, init's pidfd (owned by jail) */
     uv_poll_t polls[WATCH_COUNT];

@@ -7,13 +7,14 @@
 #include "jail/protocol.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
 
-enum { CHUNK = 65536, CHUNKS_PER_TURN = 16 };
+enum { CHUNK = 65536, CHUNKS_PER_TURN = 16, ENDING_MS = 20 };
 
 static void finish(struct backend_place *p, bool alive)
 {
@@ -147,6 +148,13 @@ static void take_frames(struct backend_place *p)
         broken(p, "the interpreter's channel carries something that is not an answer: the guest wrote to it");
 }
 
+/* The channel of a process that dies is closed a moment before its pidfd says so. */
+static bool payload_is_ending(const struct backend_place *p)
+{
+    struct pollfd pfd = {.fd = p->payload_pidfd, .events = POLLIN};
+    return poll(&pfd, 1, ENDING_MS) > 0;
+}
+
 void native_on_channel(uv_poll_t *handle, int status, int events)
 {
     struct backend_place *p = handle->data;
@@ -162,7 +170,9 @@ void native_on_channel(uv_poll_t *handle, int status, int events)
             break;
         if (n <= 0) {
             uv_poll_stop(handle);
-            if (p->end == END_NONE)
+            if (p->end == END_NONE && payload_is_ending(p))
+                native_place_kill(p, END_BROKEN); /* its wait status says why */
+            else if (p->end == END_NONE)
                 broken(p, "the guest closed the interpreter's channel or replaced the interpreter");
             return;
         }

@@ -145,8 +145,9 @@ void native_facts_of_death(struct backend_place *p)
     struct cgroup_usage now;
     char text[240];
     cgroup_usage(&p->jail.cgroup, &now);
-    bool oom = now.oom_kills > p->usage_before.oom_kills;
     int signal_number = p->exited && WIFSIGNALED(p->exit_status) ? WTERMSIG(p->exit_status) : 0;
+    /* Of the payload itself: a child that the OOM killer took does not make the interpreter's own exit one. */
+    bool oom = now.oom_kills > p->usage_before.oom_kills && (signal_number == SIGKILL || !p->exited);
     const char *type = "Crashed";
     claims_drop(r);
     if (p->end == END_TIMEOUT) {

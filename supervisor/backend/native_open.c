@@ -111,6 +111,7 @@ static int populate(struct backend_place *p, struct ends *e, struct error *err)
     struct payload_ends theirs = {.channel = e->theirs[0], .out = e->theirs[1], .err = e->theirs[2]};
     if (zygote_spawn(plant->zygote, &p->jail, &theirs, data_limit, &p->payload, &p->payload_pidfd, err) < 0)
         return -1;
+    p->zygote_id = zygote_id(plant->zygote);
     close_ends(e->theirs);
     close_fd(&p->jail.notify);
     if (await_ready(p, e->ours[0], err) < 0 || check_layers(p, err) < 0)

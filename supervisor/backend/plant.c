@@ -106,8 +106,7 @@ static int plan_seccomp(struct plant *p, struct error *err)
         return error_wrap(err, "policy %s", p->policy->name);
     p->seal.filter = copy_program(&p->seccomp->filter, &p->seal.filter_count);
     p->seal.filter_notify = copy_program(&p->seccomp->filter_notify, &p->seal.filter_notify_count);
-    p->seal.unknown = copy_program(&p->seccomp->unknown, &p->seal.unknown_count);
-    if (!p->seal.filter || !p->seal.filter_notify || !p->seal.unknown)
+    if (!p->seal.filter || !p->seal.filter_notify)
         return error_set(err, "plan", 0, "out of memory");
     _Static_assert(sizeof p->jail.errno_of == sizeof p->seccomp->errno_of, "the tables have one size");
     memcpy(p->jail.errno_of, p->seccomp->errno_of, sizeof p->jail.errno_of);

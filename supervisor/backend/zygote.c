@@ -24,6 +24,7 @@ struct zygote {
     struct outer_process process;
     uv_poll_t poll;
     bool dead;
+    uint64_t id;
     char version[32];
     uint64_t next_id;
     pid_t last_exit;      /* for zygote_await_exit */
@@ -180,6 +181,8 @@ int zygote_start(uv_loop_t *loop, int user_namespace, const struct plant *plant,
     struct zygote *z = calloc(1, sizeof *z);
     if (!z)
         return error_set(err, "zygote", 0, "out of memory");
+    static uint64_t count;
+    z->id = ++count;
     z->on_exit = on_exit;
     z->context = context;
     struct outer_program p = {.program = program, .argv = ARGV, .env = (const char *const *)plant->environment.items,
@@ -249,6 +252,11 @@ int zygote_spawn(struct zygote *z, struct jail *jail, const struct payload_ends 
 bool zygote_dead(const struct zygote *z)
 {
     return z->dead;
+}
+
+uint64_t zygote_id(const struct zygote *z)
+{
+    return z->id;
 }
 
 const char *zygote_python(const struct zygote *z)

@@ -37,6 +37,7 @@ int zygote_spawn(struct zygote *z, struct jail *jail, const struct payload_ends 
 bool zygote_await_exit(struct zygote *z, pid_t pid, int ms);
 
 bool zygote_dead(const struct zygote *z);
+uint64_t zygote_id(const struct zygote *z); /* no two of one supervisor are the same */
 const char *zygote_python(const struct zygote *z); /* "3.11.2" */
 
 /* End it and free everything (the handle closes asynchronously on the loop). */

@@ -12,11 +12,14 @@
 /* cJSON 1.7 copies a number into 64 bytes and would read the rest as garbage. */
 #define NUMBER_LONGEST 63
 
+enum { VALUES_MAX = 1000000 };
+
 struct scan {
     const char *text;
     size_t length;
     size_t at;
     int depth;
+    size_t values;
     int max_depth;
     unsigned char is_object[DEPTH_HARD / 8 + 1]; /* one bit for each open level */
     const char *unfit;                           /* the first finding that makes the text UNFIT, or NULL */
@@ -234,6 +237,9 @@ static bool value(struct scan *s, enum expect *next) {
     int c = peek(s);
     bool ok;
 
+    /* cJSON takes 64 bytes and an allocation for each, so a text of commas would grow to many times its length. */
+    if (++s->values > VALUES_MAX)
+        return bad(s, "more than 1000000 values");
     if (c == '{') {
         *next = WANT_KEY_OR_END;
         return open_level(s, true);

@@ -128,12 +128,20 @@ static int make_directory(struct cgroup *cg, int hierarchy, struct error *err)
     return 0;
 }
 
+/* cgroup.kill came with Linux 5.14. */
+static layer_set kill_layer(const struct cgroup *cg)
+{
+    char path[4200];
+    bool there = group_path(cg, CG_UNIFIED, "cgroup.kill", path, sizeof path) == 0 && access(path, W_OK) == 0;
+    return there ? LAYER_BIT(LAYER_CGROUP_KILL) : 0;
+}
+
 static int make_v2(struct cgroup *cg, const struct cgroup_limits *l, struct error *err)
 {
     if (make_directory(cg, CG_UNIFIED, err) < 0 || limit_memory(cg, l->memory_bytes, err) < 0 ||
         set_number(cg, CG_PIDS, "pids.max", l->pids, err) < 0 || open_entrance(cg, CG_UNIFIED, "cgroup.procs", err) < 0)
         return -1;
-    cg->layers |= LAYER_BIT(LAYER_CGROUP_MEMORY) | LAYER_BIT(LAYER_CGROUP_PIDS) | LAYER_BIT(LAYER_CGROUP_KILL);
+    cg->layers |= LAYER_BIT(LAYER_CGROUP_MEMORY) | LAYER_BIT(LAYER_CGROUP_PIDS) | kill_layer(cg);
     struct error ignored;
     if (limit_cpu(cg, l->cpus, &ignored) == 0) /* cpu may not be delegated */
         cg->layers |= LAYER_BIT(LAYER_CGROUP_CPU);
@@ -168,7 +176,7 @@ static int make_v1(struct cgroup *cg, const struct cgroup_limits *l, struct erro
     if (h->base[CG_UNIFIED]) {
         if (make_directory(cg, CG_UNIFIED, err) < 0 || open_entrance(cg, CG_UNIFIED, "cgroup.procs", err) < 0)
             return -1;
-        cg->layers |= LAYER_BIT(LAYER_CGROUP_KILL);
+        cg->layers |= kill_layer(cg);
     }
     return 0;
 }

@@ -13,11 +13,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static int set_rlimits(const struct seal_plan *plan, struct error *err)
+/* The one on open files, or all but that one. */
+static int set_rlimits(const struct seal_plan *plan, bool files, struct error *err)
 {
     for (size_t i = 0; i < plan->rlimit_count; i++) {
         struct rlimit now, want = {plan->rlimits[i].value, plan->rlimits[i].value};
         int resource = plan->rlimits[i].resource;
+        if ((resource == RLIMIT_NOFILE) != files)
+            continue;
         /* A hard limit that is lower already stays: raising it needs CAP_SYS_RESOURCE in the first user namespace, which
          * even root may lack, and a lower limit is never less safe. */
         if (getrlimit((__rlimit_resource_t)resource, &now) == 0 && now.rlim_max < want.rlim_max)
@@ -75,15 +78,6 @@ static int load_profile(const struct seal_plan *plan, int notify_sock, layer_set
     return load_filter(plan->filter, plan->filter_count, 0, err) < 0 ? -1 : 0;
 }
 
-/* Through prctl(2): by now the profile denies seccomp(2). */
-static int load_unknown(const struct seal_plan *plan, struct error *err)
-{
-    struct sock_fprog program = {.len = (unsigned short)plan->unknown_count, .filter = plan->unknown};
-    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) < 0)
-        return error_set(err, "seccomp.load", errno, "the filter for unknown calls is refused");
-    return 0;
-}
-
 static int verify_seccomp(struct error *err)
 {
     if (prctl(PR_GET_SECCOMP, 0, 0, 0, 0) != 2)
@@ -94,12 +88,11 @@ static int verify_seccomp(struct error *err)
 int seal_self(const struct seal_plan *plan, int notify_sock, layer_set *ret_layers, struct error *err)
 {
     layer_set layers = 0;
-    if (plan->filter_count == 0 || plan->unknown_count == 0 || plan->path_count == 0 || plan->rlimit_count == 0)
+    if (plan->filter_count == 0 || plan->path_count == 0 || plan->rlimit_count == 0)
         return error_set(err, "seal.plan", 0, "the plan lacks a filter, paths or limits: refusing to run without them");
 
-    if (set_rlimits(plan, err) < 0)
+    if (set_rlimits(plan, false, err) < 0)
         return -1;
-    layers |= LAYER_BIT(LAYER_RLIMITS);
 
     /* A session keyring of its own: keys have no namespace (ISOLATION.md row 9). A kernel without keys has none to share. */
     if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) >= 0)
@@ -126,12 +119,11 @@ int seal_self(const struct seal_plan *plan, int notify_sock, layer_set *ret_laye
         return -1;
     layers |= LAYER_BIT(LAYER_LANDLOCK);
 
-    /* On a tie of two ERRNO answers the newest filter's value wins (seccomp(2)), and a number that nobody knows must be ENOSYS, so
-     * the filter for unknown numbers comes second. */
-    if (load_profile(plan, notify_sock, &layers, err) < 0 || load_unknown(plan, err) < 0 ||
-        verify_seccomp(err) < 0)
+    /* RLIMIT_NOFILE is last: while it is low, the kernel refuses to pass the listener to init as soon as other jails of the same user
+     * keep many descriptors in flight (unix(7), ETOOMANYREFS), which is the case on a host without a range of ids. */
+    if (load_profile(plan, notify_sock, &layers, err) < 0 || verify_seccomp(err) < 0 || set_rlimits(plan, true, err) < 0)
         return -1;
-    layers |= LAYER_BIT(LAYER_SECCOMP);
+    layers |= LAYER_BIT(LAYER_SECCOMP) | LAYER_BIT(LAYER_RLIMITS);
     *ret_layers = layers;
     return 0;
 }

@@ -1,5 +1,5 @@
 /* The last stage: a process in the jail's namespaces gives up everything before guest code runs.
- * Order (ISOLATION.md, rule 1): rlimits, ids, bounding and ambient and the other capability sets, securebits locked, parent
+ * Order (ISOLATION.md, rule 1): rlimits (but the one on open files, which is last of all), ids, bounding and ambient and the other capability sets, securebits locked, parent
  * death signal is not used here (the jail ends with its init), no_new_privs, Landlock, seccomp last. Each step is read back
  * from the kernel after it was set. Used by the zygote's children; links only base/ (error, wire, fdpass).
  */
@@ -32,8 +32,8 @@ struct seal_plan {
     struct seal_path paths[SEAL_PATHS];      /* Landlock; other files are out of reach, directories may be listed */
     size_t path_count;
     bool landlock_network;                   /* true: TCP bind and connect stay possible */
-    struct sock_filter *filter, *filter_notify, *unknown;
-    size_t filter_count, filter_notify_count, unknown_count;
+    struct sock_filter *filter, *filter_notify;
+    size_t filter_count, filter_notify_count;
 };
 
 void seal_plan_free(struct seal_plan *plan);
@@ -51,8 +51,7 @@ enum {
     SEAL_TAG_LANDLOCK_NETWORK,     /* u64 */
     SEAL_TAG_FILTER,               /* struct sock_filter[] */
     SEAL_TAG_FILTER_NOTIFY,
-    SEAL_TAG_UNKNOWN,
-    SEAL_TAG_LAST = SEAL_TAG_UNKNOWN
+    SEAL_TAG_LAST = SEAL_TAG_FILTER_NOTIFY
 };
 
 /* Seal the calling single-threaded process for good. `notify_sock` (or -1): a unix socket over which the seccomp listener is

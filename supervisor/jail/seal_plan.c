@@ -9,7 +9,6 @@ void seal_plan_free(struct seal_plan *plan)
         free(plan->paths[i].path);
     free(plan->filter);
     free(plan->filter_notify);
-    free(plan->unknown);
     memset(plan, 0, sizeof *plan);
 }
 
@@ -42,8 +41,7 @@ int seal_plan_put(const struct seal_plan *plan, struct buf *b)
             return -1;
     if (wire_put_u64(b, SEAL_TAG_LANDLOCK_NETWORK, plan->landlock_network) < 0 ||
         put_program(b, SEAL_TAG_FILTER, plan->filter, plan->filter_count) < 0 ||
-        put_program(b, SEAL_TAG_FILTER_NOTIFY, plan->filter_notify, plan->filter_notify_count) < 0 ||
-        put_program(b, SEAL_TAG_UNKNOWN, plan->unknown, plan->unknown_count) < 0)
+        put_program(b, SEAL_TAG_FILTER_NOTIFY, plan->filter_notify, plan->filter_notify_count) < 0)
         return -1;
     return 0;
 }
@@ -115,8 +113,6 @@ int seal_plan_take(struct seal_plan *plan, const struct wire_field *field, struc
         return take_program(field, &plan->filter, &plan->filter_count, err);
     case SEAL_TAG_FILTER_NOTIFY:
         return take_program(field, &plan->filter_notify, &plan->filter_notify_count, err);
-    case SEAL_TAG_UNKNOWN:
-        return take_program(field, &plan->unknown, &plan->unknown_count, err);
     default:
         return 0;
     }

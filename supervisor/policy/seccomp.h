@@ -1,13 +1,12 @@
 /* OCI runtime-spec seccomp (JSON) compiled to BPF with libseccomp, once per policy.
  *
- * Two programs are made, because one filter cannot say both "EPERM for what is known and not allowed" and "ENOSYS for what is
- * not known": the kernel takes the most restrictive answer of all filters (seccomp(2)).
- *   filter   the profile; its default action is ERRNO(defaultErrnoRet), or, with notify, USER_NOTIF so that denials are
- *            counted (jail/init answers with a constant errno by call number and never CONTINUE)
- *   unknown  KILL for a foreign architecture, ENOSYS for numbers that libseccomp does not know and for x32
- * Order of loading: `filter` or `filter_notify` first, `unknown` last. Where two filters answer ERRNO the newest one's errno
- * counts, and EPERM of the first must not hide ENOSYS of the second. The profile denies seccomp(2) itself, so the second is
- * loaded with prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ...), which needs no flags.
+ * A profile says "EPERM for what is known and not allowed"; "ENOSYS for what nobody knows" comes in front of it:
+ *   unknown        KILL for a foreign architecture, ENOSYS for numbers that libseccomp does not know and for x32
+ *   filter         `unknown`, then the profile with its default action ERRNO(defaultErrnoRet)
+ *   filter_notify  the same with USER_NOTIF, so that denials are counted (jail/init answers with a constant errno by call number
+ *                  and never CONTINUE)
+ * Each is one program, so that nothing need be loaded after a profile that denies loading: a filter of the guest's own that answers
+ * ERRNO would outrank the listener.
  */
 #ifndef SNIPARA_POLICY_SECCOMP_H
 #define SNIPARA_POLICY_SECCOMP_H

@@ -129,6 +129,30 @@ static int build_unknown(const bool known[SECCOMP_NUMBERS], struct seccomp_progr
     return 0;
 }
 
+/* One program of two: where `unknown` lets a number pass, go on with the profile behind it. One filter and not two, so that nothing
+ * has to be loaded after the profile, which denies loading, and so that no tie of two ERRNO answers has to be decided. */
+static int put_behind_unknown(const struct seccomp_program *unknown, struct seccomp_program *profile, struct error *err)
+{
+    size_t count = unknown->count + profile->count;
+    struct sock_filter *code = calloc(count, sizeof *code);
+    if (!code)
+        return error_set(err, STEP, ENOMEM, "the filter");
+    if (count > BPF_MAXINSNS) {
+        free(code);
+        return error_set(err, STEP, 0, "the program has %zu instructions; the kernel takes 1 to %d. Use fewer rules with arguments", count, BPF_MAXINSNS);
+    }
+    for (size_t i = 0; i < unknown->count; i++) {
+        code[i] = unknown->code[i];
+        if (code[i].code == (BPF_RET | BPF_K) && code[i].k == SECCOMP_RET_ALLOW)
+            code[i] = (struct sock_filter)BPF_STMT(BPF_JMP | BPF_JA, (uint32_t)(unknown->count - 1 - i));
+    }
+    memcpy(code + unknown->count, profile->code, profile->count * sizeof *code);
+    free(profile->code);
+    profile->code = code;
+    profile->count = count;
+    return 0;
+}
+
 /* What the listener answers. A rule that asks for another errno than EPERM is never notified, but a number says it anyway. */
 static void fill_errno(const struct oci_profile *profile, const bool known[SECCOMP_NUMBERS], int16_t errno_of[SECCOMP_NUMBERS]) {
     int16_t fallback = action_is_errno(profile->default_action) ? (int16_t)action_errno(profile->default_action) : EPERM;
@@ -162,6 +186,10 @@ int seccomp_compile(const cJSON *oci, struct seccomp_compiled **ret, struct erro
         r = build(&profile, action_is_errno(profile.default_action), &made->filter_notify, err);
     if (r == 0)
         r = build_unknown(known, &made->unknown, err);
+    if (r == 0)
+        r = put_behind_unknown(&made->unknown, &made->filter, err);
+    if (r == 0)
+        r = put_behind_unknown(&made->unknown, &made->filter_notify, err);
     if (r == 0) {
         fill_errno(&profile, known, made->errno_of);
         *ret = steal_ptr(&made);

@@ -148,6 +148,15 @@ static const struct row {
     {"default", "clone", {0x00000080}, DENY(EPERM)},
     {"default", "clone", {0x10000011 + HIGH}, DENY(EPERM)},
     {"default", "clone", {0x00008011}, DENY(EPERM)}, /* CLONE_PARENT: a child of the zygote */
+    {"default", "prctl", {15}, ALLOW},
+    {"default", "prctl", {22}, DENY(EPERM)},         /* PR_SET_SECCOMP would hide denials */
+    {"default", "prctl", {22 + HIGH}, DENY(EPERM)},
+    {"default", "fcntl", {0, 2}, ALLOW},
+    {"default", "fcntl", {0, 1030}, ALLOW},          /* F_DUPFD_CLOEXEC */
+    {"default", "fcntl", {0, 1024}, DENY(EPERM)},    /* F_SETLEASE */
+    {"default", "fcntl", {0, 1026}, DENY(EPERM)},    /* F_NOTIFY */
+    {"default", "fcntl", {0, 1031}, DENY(EPERM)},    /* F_SETPIPE_SZ */
+    {"default", "fcntl", {0, 1026 + HIGH}, DENY(EPERM)},
     {"default", "inotify_init1", {0}, DENY(EPERM)},  /* instances count per user, over all jails of a server */
     {"default", "clone3", {0}, DENY(ENOSYS)},
     {"default", "unshare", {0x10000000}, DENY(EPERM)},
@@ -477,9 +486,8 @@ static const struct live {
 /* In the child: seal, try, write down the errno of each call (0: it succeeded). */
 static void live_child(const struct seccomp_compiled *c, int *results)
 {
-    struct sock_fprog first = {(unsigned short)c->filter.count, c->filter.code}, second = {(unsigned short)c->unknown.count, c->unknown.code};
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &first) < 0 ||
-        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &second, 0, 0) < 0)
+    struct sock_fprog first = {(unsigned short)c->filter.count, c->filter.code};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &first) < 0)
         _exit(77);
     for (size_t i = 0; i < LIVE; i++)
         results[i] = syscall(live[i].number, live[i].args[0], live[i].args[1], live[i].args[2], 0, 0, 0) < 0 ? errno : 0;
