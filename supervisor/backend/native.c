@@ -3,11 +3,14 @@
 #include "base/cleanup.h"
 #include "jail/protocol.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 
 enum { DYING_MS = 5000, EMPTY_RETRY_MS = 5, EXIT_WAIT_MS = 1000 };
 
@@ -24,6 +27,8 @@ static void on_exit_of(void *context, const struct zygote_exit *e)
             return;
         }
 }
+
+static void adopt(struct backend_place *p);
 
 struct plant *native_plant(struct native *n, const char *name, struct error *err)
 {
@@ -43,6 +48,8 @@ int native_zygote(struct native *n, struct plant *plant, struct error *err)
     if (plant->zygote && zygote_dead(plant->zygote)) {
         zygote_stop(plant->zygote);
         plant->zygote = NULL;
+        for (struct backend_place *p = n->places; p; p = p->next)
+            adopt(p);
     }
     if (plant->zygote)
         return 0;
@@ -72,7 +79,7 @@ static void free_place(struct backend_place *p)
             break;
         }
     for (int i = 0; i < WATCH_INIT; i++)
-        close_fd(&p->fds[i]);
+        close_fd(&p->fds[i]); /* the pidfds: jail_end has closed init's, the payload's is next */
     close_fd(&p->payload_pidfd);
     buf_free(&p->in);
     buf_free(&p->out);
@@ -117,6 +124,27 @@ static void on_gone(struct backend_place *p)
         native_call_lost(p); /* the observer closes us, and as we are gone that dismantles at once */
 }
 
+/* A payload whose zygote died becomes ours (we are a subreaper), and until somebody takes its exit status its jail does not end:
+ * init waits for every process of its namespace (pid_namespaces(7)). ECHILD: the zygote lives and will tell. */
+static void adopt(struct backend_place *p)
+{
+    int status;
+    if (p->exited || waitpid(p->payload, &status, WNOHANG) != p->payload)
+        return;
+    p->exited = true;
+    p->exit_status = status;
+    if (p->end == END_NONE)
+        native_place_kill(p, END_BROKEN);
+}
+
+static void on_payload(uv_poll_t *handle, int status, int events)
+{
+    (void)status;
+    (void)events;
+    uv_poll_stop(handle);
+    adopt(handle->data);
+}
+
 static void on_init(uv_poll_t *handle, int status, int events)
 {
     struct backend_place *p = handle->data;
@@ -137,7 +165,8 @@ static void on_init(uv_poll_t *handle, int status, int events)
 static void on_dying(uv_timer_t *timer)
 {
     struct backend_place *p = timer->data;
-    /* Uninterruptible sleep in the kernel, most likely. Again, and the caller need not wait for it. */
+    /* Uninterruptible sleep in the kernel, most likely; or the payload ended just before its zygote did. Again. */
+    adopt(p);
     jail_kill(&p->jail);
     uv_timer_start(&p->timer, on_dying, DYING_MS, 0);
 }
@@ -157,7 +186,8 @@ void native_place_kill(struct backend_place *p, enum native_end why)
 void native_place_watch(struct backend_place *p)
 {
     static const uv_poll_cb CALLBACKS[WATCH_COUNT] = {
-        [WATCH_CHANNEL] = native_on_channel, [WATCH_OUT] = native_on_output, [WATCH_ERR] = native_on_output, [WATCH_INIT] = on_init};
+        [WATCH_CHANNEL] = native_on_channel, [WATCH_OUT] = native_on_output, [WATCH_ERR] = native_on_output, [WATCH_INIT] = on_init,
+        [WATCH_PAYLOAD] = on_payload};
     for (int i = 0; i < WATCH_COUNT; i++) {
         uv_poll_init(p->native->loop, &p->polls[i], p->fds[i]);
         p->polls[i].data = p;
@@ -229,6 +259,11 @@ int native_open(uv_loop_t *loop, struct backend **ret, struct error *err)
     if (yard_open(&n->yard, err) < 0) {
         free(n);
         return -1;
+    }
+    if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0) {
+        yard_close(&n->yard);
+        free(n);
+        return error_set(err, "native", errno, "this process cannot become a subreaper");
     }
     /* A session takes about a dozen descriptors. The helpers inherit the limit; a payload gets its policy's. */
     struct rlimit files;

@@ -20,7 +20,7 @@ struct native {
 
 enum native_end { END_NONE, END_TIMEOUT, END_CANCEL, END_BROKEN, END_CLOSE }; /* why we killed the jail */
 
-enum { WATCH_CHANNEL, WATCH_OUT, WATCH_ERR, WATCH_INIT, WATCH_COUNT };
+enum { WATCH_CHANNEL, WATCH_OUT, WATCH_ERR, WATCH_INIT, WATCH_PAYLOAD, WATCH_COUNT };
 
 struct backend_place {
     struct native *native;
@@ -31,8 +31,8 @@ struct backend_place {
     uint64_t memory_bytes;
     pid_t payload;
     uint64_t zygote_id;           /* of the zygote whose child the payload is */
-    int payload_pidfd;
-    int fds[WATCH_COUNT];          /* channel, stdout, stderr, init's pidfd (owned by jail) */
+    int payload_pidfd;            /* the same as fds[WATCH_PAYLOAD] */
+    int fds[WATCH_COUNT];          /* channel, stdout, stderr; pidfds of init (owned by jail) and payload */
     uv_poll_t polls[WATCH_COUNT];
     uv_timer_t timer;             /* time-out of the call, then patience with a dying jail, then retries of the cgroup */
     int open_handles;

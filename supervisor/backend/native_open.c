@@ -156,6 +156,7 @@ int native_place_open(struct backend *b, const char *policy, uint64_t memory_byt
     for (int i = 0; i < 3; i++)
         p->fds[i] = e.ours[i];
     p->fds[WATCH_INIT] = p->jail.init_pidfd;
+    p->fds[WATCH_PAYLOAD] = p->payload_pidfd;
     p->setup_ms = clock_ms(clock_now() - began);
     native_place_watch(p);
     p->next = n->places;

@@ -56,7 +56,8 @@ struct receipt {
     uint64_t call;             /* number of the call in its session, from 1; 0: none ran */
     bool created;              /* the session was made for this call */
     bool resumed, rolled_back;
-    bool session_lost;         /* the interpreter is gone: variables of earlier calls are lost, the next call starts anew */
+    bool session_lost;         /* variables of earlier calls are lost: the interpreter is gone (the next call starts anew), or, in
+                                  a call that ended well, it was gone before this call */
 
     /* the guest's claims, all malloc'ed or NULL */
     char *value_repr, *value_type;

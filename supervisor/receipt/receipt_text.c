@@ -97,6 +97,8 @@ static int word_status(struct buf *b, const struct receipt *r)
 
 static int word_session(struct buf *b, const struct receipt *r)
 {
+    if (r->session_lost && r->created)
+        return buf_adds(b, "session: the interpreter had ended since the last call; variables of earlier calls are lost.\n");
     if (r->session_lost)
         return buf_adds(b, "session: the session's variables are lost; the next call starts a new interpreter.\n");
     if (r->rolled_back)

@@ -75,7 +75,7 @@ static void on_ended(void *context, struct receipt *r, bool alive)
     if (r->queue_ms < 0)
         r->queue_ms = 0;
     /* The first call of an interpreter loses nothing that anybody had. */
-    r->session_lost = !alive && s->place_calls > 1;
+    r->session_lost = call->lost || (!alive && s->place_calls > 1);
     if (!alive && !s->closing)
         session_close_place(s);
     answer(call, r);
@@ -88,8 +88,10 @@ static void on_ended(void *context, struct receipt *r, bool alive)
 static int start(struct session *s, struct session_call *call, struct error *err)
 {
     const struct backend_class *class = s->sessions->backend->class;
-    if (s->place && class->place_dead(s->place)) /* it ended between two calls: a new interpreter, and the receipt says created */
+    if (s->place && class->place_dead(s->place)) { /* it ended between two calls: a new interpreter, and the receipt says so */
+        call->lost = s->place_calls > 0;
         session_close_place(s);
+    }
     if (!s->place) {
         if (class->place_open(s->sessions->backend, s->policy, s->memory_bytes, &s->place, err) < 0) {
             s->place = NULL;

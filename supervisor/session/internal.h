@@ -20,6 +20,7 @@ struct session_call {
     size_t file_count;
     uint64_t accepted;               /* clock_now */
     bool created;                    /* the session was made for this call */
+    bool lost;                       /* the interpreter ended between the last call and this one */
     bool running, cancelled;
 };
 
