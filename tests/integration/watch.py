@@ -170,13 +170,13 @@ def cgroup_file(pid, controller, v1_name, v2_name):
 
 
 def own_cgroups():
-    """Directories of the program's cgroups (snipara-<pid of a supervisor>-<number>), without those of supervisors that live and
-    are not ours: somebody else may use the program meanwhile."""
-    found, mine, there = set(), descendants(os.getpid()), parents()
+    """Directories of the program's cgroups (snipara-<pid of a supervisor>-<number>) whose supervisor these tests started, dead or
+    alive: somebody else may use the program meanwhile."""
+    found, mine = set(), descendants(os.getpid()) | POPEN
     for directory, names, _ in os.walk(CGROUP):
         for name in names:
             owner = re.fullmatch(r'snipara-(\d+)-\d+', name)
-            if owner and (int(owner[1]) in mine or int(owner[1]) not in there):
+            if owner and int(owner[1]) in mine:
                 found.add(os.path.join(directory, name))
     return found
 
