@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TEXT_MAX = 256 * 1024, NAME_MAX_ = 200, JSON_MAX = 1024 * 1024 };
+enum { TEXT_MAX = 256 * 1024, NAME_MAX_ = 200, JSON_MAX = 256 * 1024, DENIED_MAX = 32 };
 
 /* A claimed text: cut at a character, ill-formed bytes replaced. The last one wins. */
 static void take_text(const struct wire_field *f, size_t max, char **ret)
@@ -26,11 +26,8 @@ static void take_text(const struct wire_field *f, size_t max, char **ret)
 static void take_json(const struct wire_field *f, struct receipt *r)
 {
     struct json_limits limits = {.max_bytes = JSON_MAX};
-    cJSON *value = json_parse(f->data, f->length, limits, NULL);
-    if (value) { /* not JSON after all: then the value has none */
-        cJSON_Delete(r->value_json);
-        r->value_json = value;
-    }
+    if (!r->value_json) /* the first one counts: parsing is our time, not the guest's */
+        r->value_json = json_parse(f->data, f->length, limits, NULL); /* not JSON after all: then the value has none */
 }
 
 /* u64 count, layer, NUL, what. Only layers that a payload can know of: a guest must not write into the kernel's columns. */
@@ -50,8 +47,11 @@ static void take_denied(const struct wire_field *f, struct receipt *r)
         return;
     struct wire_field text = {.data = nul + 1, .length = (size_t)(end - nul - 1)};
     take_text(&text, NAME_MAX_, &what);
-    if (what)
+    /* Half of the receipt's list stays free for what the kernel says. */
+    if (what && r->denied_count < DENIED_MAX)
         receipt_add_denied(r, layer, what, count);
+    else
+        r->denied_more++;
     free(what);
 }
 

@@ -115,12 +115,22 @@ static void dismantle(struct backend_place *p)
     uv_timer_start(&p->timer, end_jail, 0, 0);
 }
 
+/* Nobody asked yet, but nothing of a jail that ended need stay. */
+static void end_idle_jail(uv_timer_t *timer)
+{
+    struct backend_place *p = timer->data;
+    if (!jail_end(&p->jail))
+        uv_timer_start(&p->timer, end_idle_jail, EMPTY_RETRY_MS, 0);
+}
+
 static void on_gone(struct backend_place *p)
 {
     p->gone = true;
     if (p->closing)
         dismantle(p);
-    else if (p->calling)
+    else if (!p->calling)
+        uv_timer_start(&p->timer, end_idle_jail, 0, 0); /* between two calls; the session learns it with its next one */
+    else
         native_call_lost(p); /* the observer closes us, and as we are gone that dismantles at once */
 }
 

@@ -58,14 +58,25 @@ static void on_timeout(uv_timer_t *timer)
     native_place_kill(timer->data, END_TIMEOUT);
 }
 
+static void broken(struct backend_place *p, const char *what)
+{
+    snprintf(p->broken, sizeof p->broken, "%.*s", (int)sizeof p->broken - 1, what);
+    native_place_kill(p, END_BROKEN);
+}
+
 static void flush(struct backend_place *p)
 {
     while (p->out.len > 0) {
         ssize_t n = write(p->fds[WATCH_CHANNEL], p->out.data, p->out.len);
         if (n < 0 && errno == EINTR)
             continue;
-        if (n < 0) /* EAGAIN: the loop tells when; EPIPE: reading will show the end */
+        if (n < 0 && errno == EAGAIN) /* the loop tells when */
             break;
+        if (n < 0) { /* a guest may shut down its reading side alone, so that nothing else would ever tell */
+            buf_free(&p->out);
+            broken(p, "the guest closed the interpreter's channel");
+            break;
+        }
         buf_drop(&p->out, (size_t)n);
     }
     if (p->out.len == 0)
@@ -101,12 +112,6 @@ int native_place_call(struct backend_place *p, const struct backend_call *call, 
     uv_timer_start(&p->timer, on_timeout, ms ? ms : 1, 0);
     flush(p);
     return 0;
-}
-
-static void broken(struct backend_place *p, const char *what)
-{
-    snprintf(p->broken, sizeof p->broken, "%.*s", (int)sizeof p->broken - 1, what);
-    native_place_kill(p, END_BROKEN);
 }
 
 static void take_frame(struct backend_place *p, const struct wire_frame *frame)

@@ -88,7 +88,7 @@ int yard_open(struct yard *ret, struct error *err)
 static int revive_maker(struct yard *y, struct error *err)
 {
     struct pollfd p = {.fd = y->maker.pidfd, .events = POLLIN};
-    if (poll(&p, 1, 0) == 0)
+    if (y->maker.pid > 0 && poll(&p, 1, 0) == 0)
         return 0;
     outer_stop(&y->maker);
     return start_maker(y->user_namespace, &y->maker, err) < 0 ? error_wrap(err, "the jail maker ended and cannot be started again") : 0;
@@ -107,14 +107,18 @@ static int ask_maker(struct yard *y, const struct jail_plan *plan, const int *fd
     struct wire_frame frame;
     char reply[2048];
     size_t start;
-    uint64_t pid, layers;
-    if (wire_begin(&request, MAKER_MAKE, 0, &start) < 0 || jail_plan_put(plan, &request) < 0)
+    uint64_t pid, layers, id = ++y->requests;
+    if (wire_begin(&request, MAKER_MAKE, id, &start) < 0 || jail_plan_put(plan, &request) < 0)
         return error_set(err, "jail", errno, "the plan cannot be written");
     wire_end(&request, start);
     if (fdpass_send(y->maker.control, request.data, request.len, fds, count, err) < 0)
         return error_wrap(err, "the jail maker cannot be asked");
-    if (receive(y->maker.control, reply, sizeof reply, &frame, "the jail maker", err) < 0)
-        return -1;
+    do {
+        if (receive(y->maker.control, reply, sizeof reply, &frame, "the jail maker", err) < 0) {
+            outer_stop(&y->maker); /* the next request finds a new one; a late answer would be taken for that of another request */
+            return -1;
+        }
+    } while (frame.nonce != id);
     if (frame.type != MAKER_MADE)
         return wire_take_error(&frame, MAKER_STEP, "maker", err);
     if (get_u64(&frame, MAKER_PID, &pid) < 0 || get_u64(&frame, MAKER_LAYERS, &layers) < 0 || pid == 0)
@@ -207,6 +211,8 @@ void jail_kill(struct jail *j)
 {
     if (j->init_pidfd >= 0)
         syscall(SYS_pidfd_send_signal, j->init_pidfd, SIGKILL, NULL, 0);
+    else if (j->init > 0)
+        kill(j->init, SIGKILL); /* our own child that nobody has reaped: the pid is still its */
     cgroup_kill(&j->cgroup);
 }
 

@@ -15,6 +15,7 @@ struct yard {
     struct outer_process maker;
     int user_namespace;      /* of the maker, for zygotes to join */
     struct cgroup_host cgroups;
+    uint64_t requests;       /* to the maker, counted: the nonce of the last one */
 };
 
 /* Starts the maker (this program again, with MAKER_ARGUMENT and an empty environment). On failure nothing is left. */

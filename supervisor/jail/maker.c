@@ -28,21 +28,21 @@ static void answer(const struct buf *b)
     fdpass_send(CONTROL, b->data, b->len, NULL, 0, &ignored);
 }
 
-static void answer_failed(const struct error *err)
+static void answer_failed(uint64_t request, const struct error *err)
 {
     cleanup_buf struct buf b = {0};
     size_t start;
-    if (wire_begin(&b, MAKER_FAILED, 0, &start) == 0 && wire_put_error(&b, MAKER_STEP, err) == 0) {
+    if (wire_begin(&b, MAKER_FAILED, request, &start) == 0 && wire_put_error(&b, MAKER_STEP, err) == 0) {
         wire_end(&b, start);
         answer(&b);
     }
 }
 
-static void answer_made(pid_t pid, layer_set layers)
+static void answer_made(uint64_t request, pid_t pid, layer_set layers)
 {
     cleanup_buf struct buf b = {0};
     size_t start;
-    if (wire_begin(&b, MAKER_MADE, 0, &start) == 0 && wire_put_i64(&b, MAKER_PID, pid) == 0 &&
+    if (wire_begin(&b, MAKER_MADE, request, &start) == 0 && wire_put_i64(&b, MAKER_PID, pid) == 0 &&
         wire_put_u64(&b, MAKER_LAYERS, layers) == 0) {
         wire_end(&b, start);
         answer(&b);
@@ -85,7 +85,7 @@ static pid_t clone_init(uint64_t flags, struct error *err)
     (LAYER_BIT(LAYER_USER_NAMESPACE) | LAYER_BIT(LAYER_MOUNT_NAMESPACE) | LAYER_BIT(LAYER_PID_NAMESPACE) |                            \
      LAYER_BIT(LAYER_NETWORK_NAMESPACE) | LAYER_BIT(LAYER_IPC_NAMESPACE) | LAYER_BIT(LAYER_UTS_NAMESPACE))
 
-static int make(struct jail_plan *plan, const int *fds, size_t count, struct error *err)
+static int make(uint64_t request, struct jail_plan *plan, const int *fds, size_t count, struct error *err)
 {
     if (count < FD_FIRST_CGROUP)
         return error_set(err, "maker", 0, "a request came without its descriptors");
@@ -120,7 +120,7 @@ static int make(struct jail_plan *plan, const int *fds, size_t count, struct err
         kill(pid, SIGKILL); /* the supervisor, its parent, reaps it */
         return -1;
     }
-    answer_made(pid, setup.layers);
+    answer_made(request, pid, setup.layers);
     return 0;
 }
 
@@ -129,14 +129,14 @@ static int serve_one(char *request)
     int fds[FDPASS_MAX];
     size_t count = 0, used;
     struct error err = {0};
-    struct wire_frame frame;
+    struct wire_frame frame = {0};
     ssize_t n = fdpass_recv(CONTROL, request, REQUEST_MAX, fds, FDPASS_MAX, &count, &err);
     if (n <= 0)
         return 0; /* the supervisor is gone: so are we */
     struct jail_plan plan = {0};
     if (wire_next(request, (size_t)n, REQUEST_MAX, &frame, &used, &err) != 1 || frame.type != MAKER_MAKE ||
-        jail_plan_take(&plan, wire_fields(&frame), &err) < 0 || make(&plan, fds, count, &err) < 0)
-        answer_failed(&err);
+        jail_plan_take(&plan, wire_fields(&frame), &err) < 0 || make(frame.nonce, &plan, fds, count, &err) < 0)
+        answer_failed(frame.nonce, &err);
     jail_plan_free(&plan);
     for (size_t i = 0; i < count; i++)
         close(fds[i]);

@@ -2,7 +2,7 @@
  * outer user namespace and clones one init per jail. It exists so that neither init nor anything else in a jail is a copy of the
  * supervisor's memory, and so that a jail costs one clone of a small process.
  *
- * Control socket (SOCK_SEQPACKET) on descriptor 3, one request at a time:
+ * Control socket (SOCK_SEQPACKET) on descriptor 3, one request at a time; an answer has the nonce of its request:
  *   <- MAKER_MAKE  the jail plan's fields; descriptors: init's control, notify socket, memfd of struct denials, then cgroup files
  *   -> MAKER_MADE  MAKER_PID, MAKER_LAYERS; or MAKER_FAILED with MAKER_STEP, MAKER_ERRNO, MAKER_MESSAGE
  * init is made with CLONE_PARENT: it is the supervisor's child, which waits for it.

@@ -5,7 +5,7 @@
 #include "backend/backend.h"
 #include "session/session.h"
 
-enum { SESSIONS_MAX = 256, IDLE_SECONDS = 1800, CALLS_WAITING_MAX = 64, FILES_BYTES_MAX = 16 << 20 };
+enum { SESSIONS_MAX = 256, IDLE_SECONDS = 1800, CALLS_WAITING_MAX = 64, FILES_BYTES_MAX = 32 << 20 };
 
 struct session_call {
     struct session *session;

@@ -125,6 +125,20 @@ static void on_sweep_closed(uv_handle_t *handle)
     free(handle->data);
 }
 
+static void done_for_nobody(void *context, const struct receipt *receipt)
+{
+    (void)context;
+    (void)receipt;
+}
+
+/* The faces go away now; a call that ends all the same has nobody to tell. */
+static void forget_observers(struct session *s)
+{
+    s->destroyed = NULL;
+    for (struct session_call *call = s->queue; call; call = call->next)
+        call->observer = (struct session_observer){.done = done_for_nobody};
+}
+
 void sessions_free(struct sessions *s)
 {
     uint64_t deadline = clock_now() + GOODBYE_MS * 1000000ull;
@@ -141,8 +155,11 @@ void sessions_free(struct sessions *s)
     }
     /* A process in uninterruptible sleep outlived our patience: what its callbacks use must stay. The end of this process ends the
      * jail all the same (PR_SET_PDEATHSIG, and end of file on init's control socket). */
-    if (s->list || s->places_closing)
+    if (s->list || s->places_closing) {
+        for (struct session *at = s->list; at; at = at->next)
+            forget_observers(at);
         return;
+    }
     uv_loop_t *loop = s->loop;
     s->backend->class->close(s->backend);
     uv_close((uv_handle_t *)&s->sweep, on_sweep_closed); /* frees s when the loop comes round */

@@ -36,6 +36,14 @@ def test_a_filter_of_the_guests_own_does_not_hide_denials(program):
     assert {row['what'] for row in receipt['denied']} >= {'prctl(0x16)', 'socket(AF_INET)'}
 
 
+def test_claims_do_not_push_kernel_denials_out(program):
+    code = ('import os\nfor n in range(70):\n  try: __import__(f"ctypes.m{n}")\n  except ImportError: pass\n'
+            'try: os.chroot("/")\nexcept OSError: pass')
+    denied = program.exec_json(code, expect='ok')['denied']
+    assert {'layer': 'seccomp', 'what': 'chroot', 'count': 1} in denied
+    assert sum(row['layer'] == 'import' for row in denied) == 32
+
+
 @pytest.mark.parametrize('command', ['1026, 0x80000003', '1024, 0', '1031, 1 << 20'], ids=['F_NOTIFY', 'F_SETLEASE', 'F_SETPIPE_SZ'])
 def test_commands_that_reach_beyond_the_jail_are_denied(program, command):
     receipt = program.exec_json(f'import fcntl, os\nfcntl.fcntl(os.open("/usr/bin", os.O_RDONLY), {command})', expect='error')
@@ -81,6 +89,17 @@ def test_a_second_answer_ends_the_session(program):
     time.sleep(0.6)  # the honest answer comes now, and nobody waits for it
     after = server.call('1', 'forger')['session']
     assert after['created'] and after['session_lost']
+    assert server.close() == 0
+
+
+def test_a_channel_that_is_half_shut_costs_the_server_nothing(program):
+    server = program.serve()
+    server.call('import os, socket, time, threading\nsocket.socket(fileno=os.dup(3)).shutdown(socket.SHUT_RD)', 'half')
+    before = watch.cpu(server.pid)
+    receipt = server.call('1', 'half', timeout=5)
+    assert receipt['session']['created'] or receipt['status'] == 'crashed', receipt
+    assert watch.cpu(server.pid) - before < 1
+    assert server.value('1', 'half') == '1'
     assert server.close() == 0
 
 

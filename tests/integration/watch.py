@@ -91,6 +91,13 @@ def kill(pids):
             pass
 
 
+def cpu(pid):
+    """Seconds of CPU that a process has used."""
+    text = pathlib.Path('/proc', str(pid), 'stat').read_text()
+    fields = text[text.rindex(')') + 2:].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
+
+
 def status(pid):
     """/proc/<pid>/status as a dict of texts."""
     lines = pathlib.Path(f'/proc/{pid}/status').read_text(errors='replace').splitlines()
