@@ -1,5 +1,10 @@
 """`policy list|show|check`."""
 import json
+import os
+import pathlib
+import shutil
+import sysconfig
+import tempfile
 
 import pytest
 
@@ -74,3 +79,33 @@ def test_a_layer_that_cannot_be_had_refuses(program):
     (directory / 'greedy.json').write_text(json.dumps({'name': 'greedy', 'extends': 'default', 'layers': {'required': absent}}))
     receipt = program.exec_json('print("ran")', '--policy', 'greedy', expect='refused')
     assert absent[0] in json.dumps(receipt) and receipt['stdout'] == ''
+
+
+def make_root(directory):
+    """The least that the interpreter needs: its library, and the directories that the jail mounts over."""
+    for name in ('proc', 'dev', 'tmp', 'session', 'etc', 'usr/lib'):
+        (directory / name).mkdir(parents=True)
+    (directory / 'etc' / 'motd').write_text('a root of its own')
+    library = sysconfig.get_path('stdlib')
+    shutil.copytree(library, str(directory) + library, ignore=shutil.ignore_patterns('test', 'config-*', '__pycache__', 'idlelib'),
+                    ignore_dangling_symlinks=True)
+
+
+def test_a_root_directory_instead_of_the_hosts(program):
+    """Nothing of the host is mounted then, and the directory is as read-only as the host's would be."""
+    # The jail's user must be able to walk to it, which a test's own directory (mode 0700) does not allow.
+    with tempfile.TemporaryDirectory(dir='/tmp') as name:
+        os.chmod(name, 0o755)
+        root = pathlib.Path(name, 'root')
+        make_root(root)
+        policies = program.home / 'config' / 'snipara-sandbox' / 'policies'
+        policies.mkdir(parents=True)
+        (policies / 'rooted.json').write_text(json.dumps({
+            'name': 'rooted', 'extends': 'default', 'widen': True, 'widen_reason': 'a root of its own',
+            'filesystem': {'rootfs': str(root), 'mounts': []}}))
+        code = ('import os\n'
+                'try: open("/usr/new", "w")\nexcept OSError as e: refused = e.errno\n'
+                '(open("/etc/motd").read(), os.path.exists("/usr/bin"), refused in (13, 30))')
+        receipt = program.exec_json(code, '--policy', 'rooted', expect='ok')
+        assert receipt['result']['json'] == ['a root of its own', False, True]
+        assert 'read_only_root' in receipt['backend']['layers']
