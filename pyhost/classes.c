@@ -38,22 +38,27 @@ static PyMethodDef get_file_method = {"getfile", (PyCFunction)(void (*)(void))ge
                                       "getfile($module, /, object)\n--\n\n"
                                       "Work out which source or compiled file an object was defined in."};
 
-static int prepare(void)
+static int patch(void)
 {
-    files = PyDict_New();
-    main_name = PyUnicode_InternFromString("__main__");
     cleanup_object PyObject *inspect = PyImport_ImportModule("inspect");
     original = inspect ? PyObject_GetAttrString(inspect, "getfile") : NULL;
     cleanup_object PyObject *module_name = PyUnicode_FromString("inspect");
     cleanup_object PyObject *ours = PyCFunction_NewEx(&get_file_method, NULL, module_name);
-    if (!files || !main_name || !original || !ours)
+    if (!original || !ours)
         return -1;
     return PyObject_SetAttrString(inspect, "getfile", ours);
 }
 
 int classes_prepare(struct error *err)
 {
-    return prepare() < 0 ? error_from_python(err, "interpreter", "inspect cannot be set up") : 0;
+    files = PyDict_New();
+    main_name = PyUnicode_InternFromString("__main__");
+    return files && main_name ? 0 : error_from_python(err, "interpreter", "no memory of classes");
+}
+
+int classes_patch_inspect(struct error *err)
+{
+    return patch() < 0 ? error_from_python(err, "interpreter", "inspect cannot be set up") : 0;
 }
 
 static int remember(PyObject *qualname, void *filename)

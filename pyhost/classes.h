@@ -11,8 +11,10 @@
 
 #include "base/error.h"
 
-/* Put our getfile in front of the one of inspect; in the zygote. */
+/* In the zygote. */
 int classes_prepare(struct error *err);
+/* Put our getfile in front of the one of inspect, which is imported. */
+int classes_patch_inspect(struct error *err);
 /* Remember the classes of a call's tree. Never fails the call. */
 void classes_register(PyObject *tree, PyObject *filename);
 void classes_forget(void);

@@ -98,6 +98,7 @@ static int take_field(struct configuration *c, const struct wire_field *field, s
     case ZT_ALLOWED_NAME: return take_name(&c->allowed_names, field, err);
     case ZT_IMPORTS_ALLOW_LIST: return take_flag(&c->imports_allow_list, field, err);
     case ZT_IMPORT_NAME: return take_name(&c->imports, field, err);
+    case ZT_LEAN: return take_flag(&c->lean, field, err);
     case ZT_PRELOAD: return take_name(&c->preload, field, err);
     case ZT_GUEST_PATH: return take_name(&c->guest_paths, field, err);
     case ZT_VALUE_BYTES: return take_value_bytes(c, field, err);

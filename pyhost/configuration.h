@@ -21,6 +21,7 @@ struct configuration {
     bool imports_allow_list;      /* true: only `imports`; false: all but `imports` */
     struct names imports;         /* sorted */
     struct names preload, guest_paths;
+    bool lean;                    /* no warm-up: one call will come */
     size_t value_bytes;
     char *executable;             /* sys.executable in the jail, "" for none */
     char *cwd;

@@ -35,7 +35,7 @@ int execute_prepare(const struct configuration *c, struct error *err)
         return error_from_python(err, "interpreter", "there is no __main__");
     Py_INCREF(session.main);
     session.globals = Py_NewRef(PyModule_GetDict(session.main));
-    if (cell_prepare(err) < 0 || classes_prepare(err) < 0 || traceback_prepare(err) < 0)
+    if (cell_prepare(err) < 0 || classes_prepare(err) < 0 || source_prepare(err) < 0 || (!c->lean && traceback_prepare(err) < 0))
         return -1;
     session.builtins = restrict_builtins(c);
     if (!session.builtins)

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static int status_error(PyStatus status, PyConfig *config, struct error *err)
 {
@@ -36,7 +37,7 @@ static PyStatus configure(PyConfig *config)
     return status;
 }
 
-static int initialise(struct error *err)
+int interpreter_start(struct error *err)
 {
     PyPreConfig pre;
     PyPreConfig_InitIsolatedConfig(&pre);
@@ -74,10 +75,8 @@ static int append_paths(const struct names *paths)
     return 0;
 }
 
-int interpreter_start(const struct configuration *c, struct error *err)
+int interpreter_set_up(const struct configuration *c, struct error *err)
 {
-    if (initialise(err) < 0)
-        return -1;
     /* What a guest may start again is the policy's choice; it never is this program, which is on the trusted side. */
     if (set_text("executable", c->executable) < 0 || set_text("_base_executable", c->executable) < 0 ||
         append_paths(&c->guest_paths) < 0)
@@ -107,13 +106,8 @@ int interpreter_settle(struct error *err)
 
 int interpreter_threads(struct error *err)
 {
-    cleanup_file FILE *status = fopen("/proc/self/status", "re");
-    if (!status)
-        return error_set(err, "threads", errno, "/proc/self/status cannot be opened");
-    char line[256];
-    int threads;
-    while (fgets(line, sizeof line, status))
-        if (sscanf(line, "Threads: %d", &threads) == 1)
-            return threads;
-    return error_set(err, "threads", 0, "/proc/self/status does not say how many threads there are");
+    struct stat task; /* a directory with one entry for each thread */
+    if (stat("/proc/self/task", &task) < 0)
+        return error_set(err, "threads", errno, "/proc/self/task cannot be looked at");
+    return (int)task.st_nlink - 2;
 }

@@ -5,6 +5,7 @@
 #include "execute.h"
 #include "files.h"
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/wire.h"
 #include "jail/protocol.h"
 
@@ -50,11 +51,13 @@ static void send_frame(struct buf *b, size_t start)
         _exit(PAYLOAD_EXIT_CHANNEL);
 }
 
-static void send_ready(layer_set layers)
+static void send_ready(const struct payload_start *s)
 {
     struct buf b = {0};
     size_t start;
-    if (wire_begin(&b, PAYLOAD_READY, 0, &start) < 0 || wire_put_u64(&b, PT_LAYERS, layers) < 0)
+    if (wire_begin(&b, PAYLOAD_READY, 0, &start) < 0 || wire_put_u64(&b, PT_LAYERS, s->layers) < 0 ||
+        wire_put_u64(&b, PT_FORK_US, s->fork_us) < 0 || wire_put_u64(&b, PT_JOIN_US, (s->joined - s->forked) / 1000) < 0 ||
+        wire_put_u64(&b, PT_SEAL_US, (clock_now() - s->joined) / 1000) < 0)
         _exit(PAYLOAD_EXIT_FAILED);
     send_frame(&b, start);
     buf_free(&b);
@@ -120,12 +123,17 @@ static void serve_call(const char *files_root, const struct wire_frame *frame, s
     send_frame(reply, start);
 }
 
-_Noreturn void payload_run(const struct configuration *c, layer_set layers)
+_Noreturn void payload_run(const struct configuration *c, const struct payload_start *start)
 {
     struct buf scratch = {0}, reply = {0};
     if (fstat(PAYLOAD_CHANNEL_FD, &channel_identity) < 0)
         _exit(PAYLOAD_EXIT_CHANNEL);
-    send_ready(layers);
+    /* A spare has the time: what a first call writes to is its own then, and no copy is made while somebody waits. Behind all walls,
+     * like a call; that it fails is the same for the call that comes. */
+    struct error ignored;
+    if (start->warm)
+        execute_warm(&ignored);
+    send_ready(start);
     for (;;) {
         struct wire_frame frame;
         int got;

@@ -1,12 +1,20 @@
 #include "source.h"
 
+#include "exception.h"
+
 #include <string.h>
 
 static PyObject *private_cache;
 
-void source_use_private_cache(PyObject *cache)
+int source_prepare(struct error *err)
 {
-    Py_XSETREF(private_cache, Py_NewRef(cache));
+    private_cache = PyDict_New();
+    return private_cache ? 0 : error_from_python(err, "interpreter", "no line cache");
+}
+
+PyObject *source_private_cache(void)
+{
+    return private_cache;
 }
 
 PyObject *source_decode(const char *data, size_t length)
@@ -97,6 +105,20 @@ void source_register(PyObject *filename, PyObject *text)
     if (private_cache)
         put_entry(private_cache, filename, text, lines);
     PyErr_Clear();
+}
+
+int source_publish(struct error *err)
+{
+    PyObject *shared = public_cache(), *key, *entry;
+    Py_ssize_t at = 0;
+    while (private_cache && shared && PyDict_Check(shared) && PyDict_Next(private_cache, &at, &key, &entry)) {
+        cleanup_object PyObject *text = PyTuple_GetSlice(entry, 0, 2);
+        cleanup_object PyObject *lines = PySequence_List(PyTuple_GET_ITEM(entry, 2));
+        cleanup_object PyObject *mine = text && lines ? Py_BuildValue("(OOOO)", PyTuple_GET_ITEM(text, 0), PyTuple_GET_ITEM(text, 1), lines, key) : NULL;
+        if (!mine || PyDict_SetItem(shared, key, mine) < 0)
+            return error_from_python(err, "source", "the line cache cannot be filled");
+    }
+    return 0;
 }
 
 static void drop_entry(PyObject *cache, PyObject *filename)

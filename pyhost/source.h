@@ -8,12 +8,18 @@
 
 #include "python.h"
 
+#include "base/error.h"
+
 /* Decode strictly: UTF-8, a byte order mark in front is dropped, NUL is a SyntaxError as in the interpreter. NULL with an
  * exception set. The str is what is checked and what is compiled: an encoding cookie has no say (compile() of a str). */
 PyObject *source_decode(const char *data, size_t length);
 
-/* Use `cache` (the dict of a private linecache module) as the private line cache. */
-void source_use_private_cache(PyObject *cache);
+/* Make the private line cache; in the zygote. It is borrowed by the private linecache module. */
+int source_prepare(struct error *err);
+PyObject *source_private_cache(void);
+
+/* Put all that is registered into the public cache: linecache has just been imported. */
+int source_publish(struct error *err);
 
 /* Register the lines under `filename`. Never fails the call: without memory, lines are just not shown. */
 void source_register(PyObject *filename, PyObject *text);

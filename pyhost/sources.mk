@@ -9,6 +9,8 @@ PYHOST_SOURCES = \
 	pyhost/configuration.c \
 	pyhost/configuration.h \
 	pyhost/definitions.c \
+	pyhost/deferred.c \
+	pyhost/deferred.h \
 	pyhost/exception.c \
 	pyhost/exception.h \
 	pyhost/execute.c \

@@ -8,11 +8,14 @@
 #include "payload.h"
 #include "reseed.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/fdpass.h"
 #include "jail/protocol.h"
 #include "jail/seal.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -23,10 +26,12 @@
 enum { FD_INIT, FD_CHANNEL, FD_STDOUT, FD_STDERR, FD_NOTIFY, FD_CGROUPS }; /* order in ZYGOTE_SPAWN */
 #define FIXED_FDS FD_CGROUPS
 #define NOTIFY_FD 4       /* in the child, until it is sealed */
+#define INIT_MS 10000
 #define FIRST_HIGH_FD 64  /* where the child parks descriptors while it fills the low numbers */
 
 struct request {
-    uint64_t namespaces, rlimit_data;
+    uint64_t rlimit_data, warm;
+    uint64_t asked;        /* clock_now of the request */
     const int *fds;
     size_t count;
 };
@@ -37,7 +42,7 @@ static int read_request(const struct wire_frame *frame, struct request *r, struc
     struct wire_field field;
     int more;
     while ((more = wire_field_next(&cursor, &field)) > 0) {
-        uint64_t *value = field.tag == ZT_NAMESPACES ? &r->namespaces : field.tag == ZT_RLIMIT_DATA ? &r->rlimit_data : NULL;
+        uint64_t *value = field.tag == ZT_WARM ? &r->warm : field.tag == ZT_RLIMIT_DATA ? &r->rlimit_data : NULL;
         if (!value || !wire_u64(&field, value))
             return error_set(err, "spawn", 0, "field %u of the spawn request is not understood", field.tag);
     }
@@ -56,10 +61,33 @@ static int join_cgroups(const struct request *r, struct error *err)
     return 0;
 }
 
+/* We were forked while init still built the jail. Its word also says which namespaces there are; its end is an end of file. */
+static int await_init(int notify, layer_set *ret_layers, struct error *err)
+{
+    struct pollfd p = {.fd = notify, .events = POLLIN};
+    struct init_word word = {0};
+    size_t count = 0;
+    int ready;
+    while ((ready = poll(&p, 1, INIT_MS)) < 0 && errno == EINTR)
+        ;
+    if (ready <= 0)
+        return error_set(err, "setns.wait", ready < 0 ? errno : ETIMEDOUT, "the jail's init does not say that it is ready");
+    if (fdpass_recv(notify, &word, sizeof word, NULL, 0, &count, err) != sizeof word || word.ready != 'R')
+        return error_set(err, "setns.wait", 0, "the jail's init ended before it was ready");
+    *ret_layers = word.layers;
+    return 0;
+}
+
 static int join_namespaces(const struct request *r, struct error *err)
 {
+    layer_set there = 0;
+    if (await_init(r->fds[FD_NOTIFY], &there, err) < 0)
+        return -1;
+    int flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS;
+    flags |= there & LAYER_BIT(LAYER_CGROUP_NAMESPACE) ? CLONE_NEWCGROUP : 0;
+    flags |= there & LAYER_BIT(LAYER_TIME_NAMESPACE) ? CLONE_NEWTIME : 0;
     /* One setns for all: the user namespace and what it owns are entered together, with the capabilities that this gives. */
-    if (r->namespaces && setns(r->fds[FD_INIT], (int)r->namespaces) < 0)
+    if (setns(r->fds[FD_INIT], flags) < 0)
         return error_set(err, "setns", errno, "the jail's namespaces cannot be joined");
     return 0;
 }
@@ -120,15 +148,17 @@ static int enter_jail(const struct configuration *c, const struct request *r, st
 static _Noreturn void become_payload(const struct configuration *c, const struct request *r)
 {
     struct error err;
-    layer_set layers = 0;
+    struct payload_start start = {.warm = r->warm, .forked = clock_now()};
     int channel = r->fds[FD_CHANNEL];
+    start.fork_us = (start.forked - r->asked) / 1000;
     if (enter_jail(c, r, &err) < 0 || arrange_descriptors(r, &err) < 0)
         payload_fail(channel, &err);
     channel = PAYLOAD_CHANNEL_FD;
-    if (limit_data(r->rlimit_data, &err) < 0 || reseed(&err) < 0 || seal_self(&c->seal, NOTIFY_FD, &layers, &err) < 0)
+    start.joined = clock_now();
+    if (limit_data(r->rlimit_data, &err) < 0 || reseed(&err) < 0 || seal_self(&c->seal, NOTIFY_FD, &start.layers, &err) < 0)
         payload_fail(channel, &err);
     close(NOTIFY_FD);
-    payload_run(c, layers);
+    payload_run(c, &start);
 }
 
 static pid_t fork_payload(const struct configuration *c, const struct request *r)
@@ -148,7 +178,7 @@ static pid_t fork_payload(const struct configuration *c, const struct request *r
 
 int spawn_payload(const struct configuration *c, const struct wire_frame *frame, const int *fds, size_t count, struct error *err)
 {
-    struct request r = {.fds = fds, .count = count};
+    struct request r = {.fds = fds, .count = count, .asked = clock_now()};
     if (read_request(frame, &r, err) < 0)
         return -1;
     int threads = interpreter_threads(err);

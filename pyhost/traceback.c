@@ -19,25 +19,22 @@ static PyObject *fresh_module(const char *name, PyObject *builtins)
     return done ? Py_NewRef(module) : NULL;
 }
 
-static int prepare(void)
+static int make_private(void)
 {
     cleanup_object PyObject *real = PyImport_ImportModule("builtins");
     cleanup_object PyObject *builtins = real ? PyDict_Copy(PyModule_GetDict(real)) : NULL;
     cleanup_object PyObject *lines = builtins ? fresh_module("linecache", builtins) : NULL;
     cleanup_object PyObject *module = lines ? fresh_module("traceback", builtins) : NULL;
-    cleanup_object PyObject *cache = module ? PyObject_GetAttrString(lines, "cache") : NULL;
-    if (!cache || PyObject_SetAttrString(module, "linecache", lines) < 0)
+    if (!module || PyObject_SetAttrString(lines, "cache", source_private_cache()) < 0 ||
+        PyObject_SetAttrString(module, "linecache", lines) < 0)
         return -1;
-    source_use_private_cache(cache);
     Py_XSETREF(formatter, PyObject_GetAttrString(module, "TracebackException"));
-    /* the public one as well: what a call's lines are put into must be there before a guest imports it */
-    cleanup_object PyObject *public = PyImport_ImportModule("linecache");
-    return formatter && public ? 0 : -1;
+    return formatter ? 0 : -1;
 }
 
 int traceback_prepare(struct error *err)
 {
-    return prepare() < 0 ? error_from_python(err, "interpreter", "the private traceback module cannot be made") : 0;
+    return make_private() < 0 ? error_from_python(err, "interpreter", "the private traceback module cannot be made") : 0;
 }
 
 /* New reference; NULL without exception set when `object` has no such attribute. */
@@ -124,6 +121,8 @@ static bool stands_alone(PyObject *exception)
 
 static PyObject *format_private(PyObject *exception)
 {
+    if (!formatter && make_private() < 0) /* a lean start left it for now */
+        return NULL;
     cleanup_object PyObject *traceback = PyException_GetTraceback(exception);
     cleanup_object PyObject *args = Py_BuildValue("(OOO)", (PyObject *)Py_TYPE(exception), exception, traceback ? traceback : Py_None);
     cleanup_object PyObject *keywords = Py_BuildValue("{s:O}", "compact", Py_True);

@@ -16,7 +16,7 @@
 
 #define TRACEBACK_MAX (64u * 1024)
 
-/* Make the private copies; in the zygote, before any guest code. */
+/* Make the private copies; in the zygote, before any guest code. Without it they are made with the first exception. */
 int traceback_prepare(struct error *err);
 
 /* Append the text, at most TRACEBACK_MAX bytes and a line that says what was left out. Leaves no exception set. */

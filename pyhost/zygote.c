@@ -3,10 +3,14 @@
 #include "zygote.h"
 
 #include "audit.h"
+#include "classes.h"
 #include "configuration.h"
+#include "deferred.h"
+#include "exception.h"
 #include "execute.h"
 #include "imports.h"
 #include "interpreter.h"
+#include "source.h"
 #include "spawn.h"
 #include "tracker.h"
 #include "streams.h"
@@ -147,11 +151,30 @@ static int receive_configuration(struct error *err)
     return result;
 }
 
+static const struct deferred ADJUSTED[] = {{"multiprocessing.resource_tracker", tracker_silence}, {"inspect", classes_patch_inspect},
+                                           {"linecache", source_publish}, {NULL, NULL}};
+
+/* The same adjustments at once, so that every payload has them. */
+static int adjust_now(struct error *err)
+{
+    for (const struct deferred *d = ADJUSTED; d->module; d++) {
+        PyObject *module = PyImport_ImportModule(d->module);
+        if (!module)
+            return error_from_python(err, "interpreter", "a module that is to be adjusted cannot be imported");
+        Py_DECREF(module);
+        if (d->adjust(err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 static int start_python(int *ret_threads, struct error *err)
 {
-    if (audit_install(err) < 0 || interpreter_start(&configuration, err) < 0 || streams_install(err) < 0 ||
-        tracker_silence(err) < 0 || interpreter_preload(&configuration, err) < 0 || imports_install(&configuration, err) < 0 ||
-        execute_prepare(&configuration, err) < 0 || execute_warm(err) < 0 || interpreter_settle(err) < 0)
+    if (interpreter_set_up(&configuration, err) < 0 || streams_install(err) < 0 ||
+        (configuration.lean ? deferred_install(ADJUSTED, err) : adjust_now(err)) < 0 || interpreter_preload(&configuration, err) < 0 ||
+        imports_install(&configuration, err) < 0 || execute_prepare(&configuration, err) < 0)
+        return -1;
+    if (!configuration.lean && (execute_warm(err) < 0 || interpreter_settle(err) < 0))
         return -1;
     int threads = interpreter_threads(err);
     if (threads < 0)
@@ -230,7 +253,9 @@ static int prepare(int *ret_signals, int *ret_threads, struct error *err)
                          "snipara-pyhost is started by snipara-sandbox, not by hand");
     if (fcntl(ZYGOTE_CONTROL_FD, F_SETFD, FD_CLOEXEC) < 0)
         return error_set(err, "control", errno, "descriptor 3");
-    if (standard_descriptors(err) < 0 || receive_configuration(err) < 0 || start_python(ret_threads, err) < 0)
+    /* The interpreter first: the supervisor compiles the policy meanwhile. */
+    if (standard_descriptors(err) < 0 || audit_install(err) < 0 || interpreter_start(err) < 0 || receive_configuration(err) < 0 ||
+        start_python(ret_threads, err) < 0)
         return -1;
     *ret_signals = watch_children(err);
     return *ret_signals < 0 ? -1 : 0;

@@ -40,7 +40,7 @@ _snipara_sandbox() {
             ;;
         policy) mapfile -t COMPREPLY < <(compgen -W '--explain --json --help' -- "$word") ;;
         doctor | version) mapfile -t COMPREPLY < <(compgen -W '--json --help' -- "$word") ;;
-        mcp-serve) mapfile -t COMPREPLY < <(compgen -W '--help' -- "$word") ;;
+        mcp-serve) mapfile -t COMPREPLY < <(compgen -W '--help --spares' -- "$word") ;;
     esac
 }
 

@@ -1,7 +1,7 @@
 #include "backend/native.h"
 
+#include "backend/nursery.h"
 #include "base/cleanup.h"
-#include "jail/protocol.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -13,79 +13,30 @@
 #include <sys/wait.h>
 
 enum { DYING_MS = 5000, EMPTY_RETRY_MS = 5, EXIT_WAIT_MS = 1000 };
+enum { GENERATION_FORKS = 10000 };
 
-static void on_exit_of(void *context, const struct zygote_exit *e)
-{
-    struct native *n = context;
-    for (struct backend_place *p = n->places; p; p = p->next)
-        if (p->payload == e->pid && !p->exited) {
-            p->exited = true;
-            p->exit_status = e->status;
-            /* The payload ended by itself: what it left running ends with it (ISOLATION.md row 17). */
-            if (p->end == END_NONE)
-                native_place_kill(p, END_BROKEN);
-            return;
-        }
-}
-
-static void adopt(struct backend_place *p);
-
-struct plant *native_plant(struct native *n, const char *name, struct error *err)
-{
-    for (struct plant *p = n->plants; p; p = p->next)
-        if (strcmp(p->policy->name, name) == 0)
-            return p;
-    struct policy *policy;
-    struct plant *plant;
-    if (policy_load(name, &policy, err) < 0 || plant_new(policy, &plant, err) < 0)
-        return NULL;
-    plant->next = n->plants;
-    return n->plants = plant;
-}
-
-int native_zygote(struct native *n, struct plant *plant, struct error *err)
-{
-    if (plant->zygote && zygote_dead(plant->zygote)) {
-        zygote_stop(plant->zygote);
-        plant->zygote = NULL;
-        for (struct backend_place *p = n->places; p; p = p->next)
-            adopt(p);
-    }
-    if (plant->zygote)
-        return 0;
-    return zygote_start(n->loop, n->yard.user_namespace, plant, on_exit_of, n, &plant->zygote, err);
-}
-
-static const struct policy *native_policy(struct backend *b, const char *name, struct error *err)
-{
-    struct plant *plant = native_plant((struct native *)b, name, err);
-    return plant ? plant->policy : NULL;
-}
-
-static void native_warm(struct backend *b, const char *policy)
-{
-    struct native *n = (struct native *)b;
-    struct error ignored;
-    struct plant *plant = native_plant(n, policy, &ignored);
-    if (plant)
-        native_zygote(n, plant, &ignored);
-}
+/* ------------------------------------------------------------------ the end of a place */
 
 static void free_place(struct backend_place *p)
 {
+    struct nursery *nursery = p->nursery;
     for (struct backend_place **at = &p->native->places; *at; at = &(*at)->next)
         if (*at == p) {
             *at = p->next;
             break;
         }
-    for (int i = 0; i < WATCH_INIT; i++)
-        close_fd(&p->fds[i]); /* the pidfds: jail_end has closed init's, the payload's is next */
-    close_fd(&p->payload_pidfd);
+    for (int i = 0; i <= WATCH_ERR; i++)
+        close_fd(&p->fds[i]);
+    for (int i = 0; i < 3; i++)
+        close_fd(&p->theirs[i]);
+    close_fd(&p->fds[WATCH_PAYLOAD]); /* control and init's pidfd: jail_end has closed them */
     buf_free(&p->in);
     buf_free(&p->out);
     void (*closed)(void *) = p->closed;
     void *context = p->closed_context;
     free(p);
+    nursery_forget_retired(nursery);
+    nursery_tend(nursery);
     if (closed)
         closed(context);
 }
@@ -100,7 +51,7 @@ static void on_handle_closed(uv_handle_t *handle)
 static void end_jail(uv_timer_t *timer)
 {
     struct backend_place *p = timer->data;
-    if (!jail_end(&p->jail)) {
+    if (!jail_end(&p->jail, &p->native->cgroups)) {
         uv_timer_start(&p->timer, end_jail, EMPTY_RETRY_MS, 0);
         return;
     }
@@ -111,7 +62,8 @@ static void end_jail(uv_timer_t *timer)
 static void dismantle(struct backend_place *p)
 {
     for (int i = 0; i < WATCH_COUNT; i++)
-        uv_close((uv_handle_t *)&p->polls[i], on_handle_closed);
+        if (p->watched[i])
+            uv_close((uv_handle_t *)&p->polls[i], on_handle_closed);
     uv_timer_start(&p->timer, end_jail, 0, 0);
 }
 
@@ -119,14 +71,21 @@ static void dismantle(struct backend_place *p)
 static void end_idle_jail(uv_timer_t *timer)
 {
     struct backend_place *p = timer->data;
-    if (!jail_end(&p->jail))
+    for (int i = WATCH_CONTROL; i <= WATCH_INIT; i++) /* jail_end closes what they watch */
+        if (p->watched[i])
+            uv_poll_stop(&p->polls[i]);
+    if (!jail_end(&p->jail, &p->native->cgroups))
         uv_timer_start(&p->timer, end_idle_jail, EMPTY_RETRY_MS, 0);
 }
 
 static void on_gone(struct backend_place *p)
 {
+    if (p->gone)
+        return;
     p->gone = true;
-    if (p->closing)
+    if (p->spare && !p->closing)
+        native_place_close(p, NULL, NULL);
+    else if (p->closing)
         dismantle(p);
     else if (!p->calling)
         uv_timer_start(&p->timer, end_idle_jail, 0, 0); /* between two calls; the session learns it with its next one */
@@ -139,7 +98,7 @@ static void on_gone(struct backend_place *p)
 static void adopt(struct backend_place *p)
 {
     int status;
-    if (p->exited || waitpid(p->payload, &status, WNOHANG) != p->payload)
+    if (p->exited || p->payload <= 0 || waitpid(p->payload, &status, WNOHANG) != p->payload)
         return;
     p->exited = true;
     p->exit_status = status;
@@ -155,21 +114,101 @@ static void on_payload(uv_poll_t *handle, int status, int events)
     adopt(handle->data);
 }
 
+static struct zygote *zygote_of(const struct backend_place *p)
+{
+    const struct nursery *n = p->nursery;
+    if (n->zygote && zygote_id(n->zygote) == p->zygote_id)
+        return n->zygote;
+    for (int i = 0; i < NURSERY_GENERATIONS; i++)
+        if (n->retired[i] && zygote_id(n->retired[i]) == p->zygote_id)
+            return n->retired[i];
+    return NULL;
+}
+
+static void on_exit_overdue(uv_timer_t *timer)
+{
+    on_gone(timer->data);
+}
+
+/* init ends only after everything in its pid namespace was reaped, the payload by the zygote; its word is on the way. */
+static void await_exit_status(struct backend_place *p)
+{
+    struct zygote *zygote = zygote_of(p);
+    if (zygote && p->payload > 0 && !p->exited)
+        zygote_hear(zygote); /* may end in on_gone, by way of native_payload_exited */
+    zygote = zygote_of(p);
+    if (p->gone)
+        return;
+    if (p->payload > 0 && !p->exited && zygote)
+        uv_timer_start(&p->timer, on_exit_overdue, EXIT_WAIT_MS, 0);
+    else
+        on_gone(p);
+}
+
+static void opening_lost(struct backend_place *p)
+{
+    struct error err = {0};
+    if (p->jail.ready || jail_hear(&p->jail, &err) >= 0)
+        error_set(&err, "jail.init", 0, "the jail ended before it was ready");
+    native_place_fail(p, &err);
+}
+
 static void on_init(uv_poll_t *handle, int status, int events)
 {
     struct backend_place *p = handle->data;
     (void)status;
     (void)events;
     uv_poll_stop(handle);
-    if (p->end == END_NONE) { /* init died by itself: an attack on it, or the OOM killer */
+    p->init_gone = true;
+    if (p->stage == PLACE_SPAWNING) {
+        opening_lost(p);
+    } else if (p->end == END_NONE) { /* init died by itself: an attack on it, or the OOM killer */
         p->end = END_BROKEN;
         snprintf(p->broken, sizeof p->broken, "the jail ended");
     }
-    /* init ends only after everything in its pid namespace was reaped, the payload by the zygote; its word is on the way. */
-    struct zygote *zygote = p->plant->zygote;
-    if (!p->exited && zygote && zygote_id(zygote) == p->zygote_id)
-        zygote_await_exit(zygote, p->payload, EXIT_WAIT_MS);
-    on_gone(p);
+    await_exit_status(p);
+}
+
+void native_payload_exited(void *context, struct zygote *z, const struct zygote_exit *e)
+{
+    struct nursery *n = context;
+    for (struct backend_place *p = n->native->places; p; p = p->next) {
+        if (p->payload != e->pid || p->exited || p->zygote_id != zygote_id(z))
+            continue;
+        p->exited = true;
+        p->exit_status = e->status;
+        if (p->stage == PLACE_SPAWNING && p->watched[WATCH_CHANNEL])
+            native_on_channel(&p->polls[WATCH_CHANNEL], 0, UV_READABLE); /* why, in its own words */
+        /* The payload ended by itself: what it left running ends with it (ISOLATION.md row 17). */
+        if (p->end == END_NONE)
+            native_place_kill(p, END_BROKEN);
+        if (p->init_gone)
+            on_gone(p);
+        return;
+    }
+}
+
+void native_zygote_lost(struct nursery *n, uint64_t id, const struct error *why)
+{
+    for (struct backend_place *p = n->native->places, *next; p; p = next) {
+        next = p->next;
+        bool waits = p->nursery == n && p->zygote_id == 0 && !n->zygote && p->stage != PLACE_FAILED;
+        if (p->zygote_id != id && !waits)
+            continue;
+        if (p->stage != PLACE_READY)
+            native_place_fail(p, why);
+        adopt(p);
+        if (p->init_gone)
+            await_exit_status(p);
+    }
+}
+
+bool native_has_payload_of(const struct native *n, uint64_t id)
+{
+    for (const struct backend_place *p = n->places; p; p = p->next)
+        if (p->zygote_id == id && !p->gone)
+            return true;
+    return false;
 }
 
 static void on_dying(uv_timer_t *timer)
@@ -189,41 +228,48 @@ void native_place_kill(struct backend_place *p, enum native_end why)
         return;
     }
     p->end = why;
+    native_stop_opening(p);
+    if (p->jail.request == 0) { /* nothing was started */
+        on_gone(p);
+        return;
+    }
     jail_kill(&p->jail);
     uv_timer_start(&p->timer, on_dying, DYING_MS, 0);
 }
 
-void native_place_watch(struct backend_place *p)
+/* The maker's word came for a place that is to end: its init is known now, or there never was one. */
+void native_maker_answered_dying(struct backend_place *p, bool init_runs)
+{
+    if (!init_runs || p->jail.init_pidfd < 0) {
+        on_gone(p);
+        return;
+    }
+    jail_kill(&p->jail);
+    native_watch(p, WATCH_INIT, p->jail.init_pidfd);
+}
+
+void native_watch(struct backend_place *p, int which, int fd)
 {
     static const uv_poll_cb CALLBACKS[WATCH_COUNT] = {
-        [WATCH_CHANNEL] = native_on_channel, [WATCH_OUT] = native_on_output, [WATCH_ERR] = native_on_output, [WATCH_INIT] = on_init,
-        [WATCH_PAYLOAD] = on_payload};
-    for (int i = 0; i < WATCH_COUNT; i++) {
-        uv_poll_init(p->native->loop, &p->polls[i], p->fds[i]);
-        p->polls[i].data = p;
-        uv_poll_start(&p->polls[i], UV_READABLE, CALLBACKS[i]);
-    }
-    uv_timer_init(p->native->loop, &p->timer);
-    p->timer.data = p;
-    p->open_handles = WATCH_COUNT + 1;
-    p->in.max = 2 * (size_t)PAYLOAD_REPLY_MAX;
+        [WATCH_CHANNEL] = native_on_channel, [WATCH_OUT] = native_on_output, [WATCH_ERR] = native_on_output,
+        [WATCH_CONTROL] = native_on_control, [WATCH_INIT] = on_init, [WATCH_PAYLOAD] = on_payload};
+    uv_poll_init(p->native->loop, &p->polls[which], fd);
+    p->polls[which].data = p;
+    uv_poll_start(&p->polls[which], UV_READABLE, CALLBACKS[which]);
+    p->watched[which] = true;
+    p->open_handles++;
+    if (p->spare) /* spares keep no program running */
+        uv_unref((uv_handle_t *)&p->polls[which]);
 }
 
-static void native_cancel(struct backend_place *p)
+void native_place_close(struct backend_place *p, void (*done)(void *), void *context)
 {
-    native_place_kill(p, END_CANCEL);
-}
-
-static bool native_place_dead(const struct backend_place *p)
-{
-    return p->gone || p->end != END_NONE;
-}
-
-static void native_place_close(struct backend_place *p, void (*done)(void *), void *context)
-{
+    if (p->closing)
+        return;
     p->closing = true;
     p->closed = done;
     p->closed_context = context;
+    p->pending = NULL;
     if (p->calling) { /* nobody is told any more: sessions cancel first where they want a receipt */
         for (int i = 0; i < 2; i++)
             receipt_capture_end(&p->captures[i]);
@@ -236,15 +282,82 @@ static void native_place_close(struct backend_place *p, void (*done)(void *), vo
         native_place_kill(p, END_CLOSE);
 }
 
+/* ------------------------------------------------------------------ the backend */
+
+struct nursery *native_nursery(struct native *n, const char *name, struct error *err)
+{
+    struct policy *policy;
+    struct plant *plant;
+    struct nursery *made;
+    for (struct nursery *at = n->nurseries; at; at = at->next)
+        if (strcmp(at->plant->policy->name, name) == 0)
+            return at;
+    if (policy_load(name, &policy, err) < 0 || plant_new(policy, &plant, err) < 0 || nursery_new(n, plant, &made, err) < 0)
+        return NULL;
+    if (nursery_compile(made, err) < 0) {
+        nursery_close(made);
+        return NULL;
+    }
+    made->next = n->nurseries;
+    return n->nurseries = made;
+}
+
+static const struct policy *native_policy(struct backend *b, const char *name, struct error *err)
+{
+    struct nursery *n = native_nursery((struct native *)b, name, err);
+    return n ? n->plant->policy : NULL;
+}
+
+static void native_warm(struct backend *b, const char *policy, unsigned spares)
+{
+    struct native *n = (struct native *)b;
+    struct error ignored; /* the first call tries again and tells */
+    n->lean = false;
+    n->spares = spares;
+    struct nursery *nursery = native_nursery(n, policy, &ignored);
+    if (nursery && nursery_ready(nursery, &ignored) == 0)
+        nursery_tend(nursery);
+}
+
+static void native_cancel(struct backend_place *p)
+{
+    if (p->stage == PLACE_READY) {
+        native_place_kill(p, END_CANCEL);
+        return;
+    }
+    struct error why;
+    error_set(&why, "cancelled", 0, "the call was cancelled before it ran");
+    native_place_fail(p, &why);
+}
+
+static bool native_place_dead(const struct backend_place *p)
+{
+    return p->gone || p->end != END_NONE || p->stage == PLACE_FAILED;
+}
+
+static void native_retire(struct backend *b)
+{
+    struct native *n = (struct native *)b;
+    n->spares = 0;
+    for (struct backend_place *p = n->places; p; p = p->next)
+        if (p->spare)
+            native_place_close(p, NULL, NULL);
+}
+
+static bool native_quiet(const struct backend *b)
+{
+    return !((const struct native *)b)->places;
+}
+
 static void native_close(struct backend *b)
 {
     struct native *n = (struct native *)b;
-    while (n->plants) {
-        struct plant *p = n->plants;
-        n->plants = p->next;
-        zygote_stop(p->zygote);
-        plant_free(p);
+    while (n->nurseries) {
+        struct nursery *next = n->nurseries->next;
+        nursery_close(n->nurseries);
+        n->nurseries = next;
     }
+    cgroup_pool_empty(&n->cgroups);
     yard_close(&n->yard);
     free(n);
 }
@@ -258,8 +371,18 @@ static const struct backend_class NATIVE = {
     .place_close = native_place_close,
     .policy = native_policy,
     .warm = native_warm,
+    .retire = native_retire,
+    .quiet = native_quiet,
     .close = native_close,
 };
+
+static uint64_t generation_forks(void)
+{
+    const char *text = getenv("SNIPARA_SANDBOX_ZYGOTE_FORKS");
+    char *end;
+    unsigned long n = text ? strtoul(text, &end, 10) : 0;
+    return text && *text && *end == '\0' && n > 0 ? n : GENERATION_FORKS;
+}
 
 int native_open(uv_loop_t *loop, struct backend **ret, struct error *err)
 {
@@ -284,6 +407,8 @@ int native_open(uv_loop_t *loop, struct backend **ret, struct error *err)
     signal(SIGPIPE, SIG_IGN); /* a payload that dies while a call is sent is an error of that call */
     n->base.class = &NATIVE;
     n->loop = loop;
+    n->lean = true;
+    n->generation_forks = generation_forks();
     *ret = &n->base;
     return 0;
 }

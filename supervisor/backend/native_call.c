@@ -1,6 +1,7 @@
 #include "backend/native.h"
 
 #include "backend/claims.h"
+#include "backend/nursery.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/wire.h"
@@ -84,15 +85,13 @@ static void flush(struct backend_place *p)
     uv_poll_start(&p->polls[WATCH_CHANNEL], UV_READABLE | (p->out.len ? UV_WRITABLE : 0), native_on_channel);
 }
 
-int native_place_call(struct backend_place *p, const struct backend_call *call, const struct backend_observer *observer, struct error *err)
+int native_call_begin(struct backend_place *p, const struct backend_call *call, struct error *err)
 {
     struct receipt *r = &p->receipt;
-    if (p->gone || p->end != END_NONE)
-        return error_set(err, "place", 0, "the interpreter is gone");
     receipt_init(r);
     /* Output that background threads wrote since the last call belongs to no call. */
     native_drain(p);
-    uint64_t keep = p->plant->policy->limits.output_bytes;
+    uint64_t keep = p->nursery->plant->policy->limits.output_bytes;
     receipt_capture_begin(&p->captures[0], &r->out, keep);
     receipt_capture_begin(&p->captures[1], &r->err, keep);
     r->tool = "execute_python";
@@ -103,7 +102,6 @@ int native_place_call(struct backend_place *p, const struct backend_call *call, 
         receipt_free(r);
         return error_set(err, "place", errno, "the call cannot be sent");
     }
-    p->observer = *observer;
     p->calling = true;
     p->started = clock_now();
     native_facts_begin(p);
@@ -114,11 +112,31 @@ int native_place_call(struct backend_place *p, const struct backend_call *call, 
     return 0;
 }
 
+int native_place_call(struct backend_place *p, const struct backend_call *call, const struct backend_observer *observer, struct error *err)
+{
+    if (p->stage == PLACE_FAILED) {
+        *err = p->failure;
+        return -1;
+    }
+    if (p->gone || p->end != END_NONE)
+        return error_set(err, "place", 0, "the interpreter is gone");
+    p->observer = *observer;
+    if (p->stage == PLACE_READY)
+        return native_call_begin(p, call, err);
+    p->pending_call = *call;
+    p->pending = &p->pending_call;
+    return 0;
+}
+
 static void take_frame(struct backend_place *p, const struct wire_frame *frame)
 {
     struct error err = {0};
     if (p->end != END_NONE)
         return;
+    if (p->stage == PLACE_SPAWNING) {
+        native_take_first_word(p, frame);
+        return;
+    }
     /* An honest payload says nothing but the answer to the running call. Anything else is a guest that writes to its channel; to
      * leave it aside would let a flood of it cost us instead of the guest. */
     if (!p->calling || frame->type != PAYLOAD_DONE || frame->nonce != p->nonce) {
@@ -156,8 +174,16 @@ static void take_frames(struct backend_place *p)
 /* The channel of a process that dies is closed a moment before its pidfd says so. */
 static bool payload_is_ending(const struct backend_place *p)
 {
-    struct pollfd pfd = {.fd = p->payload_pidfd, .events = POLLIN};
+    struct pollfd pfd = {.fd = p->fds[WATCH_PAYLOAD], .events = POLLIN};
     return poll(&pfd, 1, ENDING_MS) > 0;
+}
+
+static void opening_broken(struct backend_place *p)
+{
+    struct error err = {0};
+    if (p->jail.ready || jail_hear(&p->jail, &err) >= 0) /* init's reason comes first: the payload waits for it */
+        error_set(&err, "payload", 0, "the payload ended while it was sealed");
+    native_place_fail(p, &err);
 }
 
 void native_on_channel(uv_poll_t *handle, int status, int events)
@@ -175,7 +201,9 @@ void native_on_channel(uv_poll_t *handle, int status, int events)
             break;
         if (n <= 0) {
             uv_poll_stop(handle);
-            if (p->end == END_NONE && payload_is_ending(p))
+            if (p->stage == PLACE_SPAWNING)
+                opening_broken(p);
+            else if (p->end == END_NONE && payload_is_ending(p))
                 native_place_kill(p, END_BROKEN); /* its wait status says why */
             else if (p->end == END_NONE)
                 broken(p, "the guest closed the interpreter's channel or replaced the interpreter");

@@ -1,6 +1,7 @@
 #include "backend/native.h"
 
 #include "backend/claims.h"
+#include "backend/nursery.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "jail/host.h"
@@ -75,14 +76,16 @@ static void add_denials(struct backend_place *p)
     p->receipt.denied_more += now.more;
 }
 
-void native_missing(const struct native *n, const struct plant *plant, layer_set there, struct receipt *r)
+static void missing(const struct native *n, const struct plant *plant, layer_set there, struct receipt *r)
 {
     layer_set lacking = (plant->required | plant->optional) & ~there;
     for (int l = 0; l < LAYER_COUNT; l++) {
         if (!(lacking & LAYER_BIT(l)))
             continue;
         bool cgroup = l >= LAYER_CGROUP_MEMORY && l <= LAYER_CGROUP_KILL;
-        const char *reason = cgroup && n->yard.cgroups.reason[0] ? n->yard.cgroups.reason
+        bool v1 = n->yard.cgroups.kind == CGROUP_V1 || n->yard.cgroups.kind == CGROUP_HYBRID;
+        const char *reason = l == LAYER_CGROUP_KILL && v1 ? "cgroup v1 has none; the end of init ends every process of the jail"
+                           : cgroup && n->yard.cgroups.reason[0] ? n->yard.cgroups.reason
                            : l == LAYER_DISTINCT_UID ? "only one host id could be mapped, our own"
                            : "this host does not give it";
         receipt_add_missing(r, layer_name((enum layer)l), reason, host_remedy((enum layer)l));
@@ -92,20 +95,36 @@ void native_missing(const struct native *n, const struct plant *plant, layer_set
 static void describe(struct backend_place *p)
 {
     struct receipt *r = &p->receipt;
-    const struct policy_limits *limits = &p->plant->policy->limits;
+    const struct policy_limits *limits = &p->nursery->plant->policy->limits;
     const char *text;
     r->backend = "native";
     r->rung = host_rung(p->layers, &text);
     for (int l = 0; l < LAYER_COUNT; l++)
         if (p->layers & LAYER_BIT(l))
             receipt_add_layer(r, layer_name((enum layer)l));
-    native_missing(p->native, p->plant, p->layers, r);
+    missing(p->native, p->nursery->plant, p->layers, r);
     r->cpus = limits->cpus;
     r->memory_bytes = p->memory_bytes;
     r->pids = limits->pids;
-    r->disk_bytes = p->plant->disk_bytes;
+    r->disk_bytes = p->nursery->plant->disk_bytes;
     r->output_bytes = limits->output_bytes;
-    memcpy(r->digest_policy, p->plant->policy->digest, sizeof r->digest_policy);
+    memcpy(r->digest_policy, p->nursery->plant->policy->digest, sizeof r->digest_policy);
+}
+
+/* Told once, in the receipt of the call that waited for it. */
+static void add_setup(struct backend_place *p)
+{
+    struct receipt *r = &p->receipt;
+    r->setup_ms = 0;
+    if (!p->asked)
+        return;
+    const struct jail_times *jail = &p->jail.times;
+    r->setup_ms = p->ready_at > p->asked ? clock_ms(p->ready_at - p->asked) : 0;
+    r->setup = (struct receipt_setup){
+        .present = true, .spare = p->was_spare, .cgroup_us = jail->cgroup, .clone_us = jail->clone, .maps_us = jail->maps,
+        .mounts_us = jail->mounts, .init_seal_us = jail->init_seal, .fork_us = p->times.fork, .join_us = p->times.join,
+        .seal_us = p->times.seal, .inspect_us = p->times.inspect, .total_us = (p->ready_at - p->begun) / 1000};
+    p->asked = 0;
 }
 
 void native_facts_end(struct backend_place *p)
@@ -116,8 +135,7 @@ void native_facts_end(struct backend_place *p)
     describe(p);
     add_denials(p);
     r->wall_ms = clock_ms(clock_now() - p->started);
-    r->setup_ms = p->setup_ms;
-    p->setup_ms = 0; /* told once, in the receipt of the call that paid for it */
+    add_setup(p);
     if (now.cpu_user_ms >= 0 && p->usage_before.cpu_user_ms >= 0) {
         r->cpu_user_ms = now.cpu_user_ms - p->usage_before.cpu_user_ms;
         r->cpu_system_ms = now.cpu_system_ms - p->usage_before.cpu_system_ms;

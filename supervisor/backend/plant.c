@@ -100,8 +100,10 @@ static struct sock_filter *copy_program(const struct seccomp_program *program, s
     return copy;
 }
 
-static int plan_seccomp(struct plant *p, struct error *err)
+int plant_compile(struct plant *p, struct error *err)
 {
+    if (p->seccomp)
+        return 0;
     if (seccomp_compile(p->policy->seccomp, &p->seccomp, err) < 0)
         return error_wrap(err, "policy %s", p->policy->name);
     p->seal.filter = copy_program(&p->seccomp->filter, &p->seal.filter_count);
@@ -169,8 +171,7 @@ int plant_new(struct policy *policy, struct plant **ret, struct error *err)
     plan_rlimits(p);
     if (policy->network == NETWORK_ALLOW)
         error_set(err, "network", 0, "policy %s asks for network mode allow, which this version cannot build yet: use none or loopback", policy->name);
-    else if (plan_layers(p, err) == 0 && plan_mounts(p, err) == 0 && plan_paths(p, err) == 0 && plan_seccomp(p, err) == 0 &&
-             plan_environment(p, err) == 0) {
+    else if (plan_layers(p, err) == 0 && plan_mounts(p, err) == 0 && plan_paths(p, err) == 0 && plan_environment(p, err) == 0) {
         *ret = p;
         return 0;
     }
@@ -200,7 +201,7 @@ static int put_list(struct buf *b, uint16_t tag, const struct strings *list)
     return 0;
 }
 
-int plant_zygote_config(const struct plant *p, struct buf *b, struct error *err)
+int plant_zygote_config(const struct plant *p, bool lean, struct buf *b, struct error *err)
 {
     const struct policy *policy = p->policy;
     /* Never a trusted binary: the system's own interpreter, as the jail sees it, or nothing. */
@@ -210,7 +211,8 @@ int plant_zygote_config(const struct plant *p, struct buf *b, struct error *err)
         put_list(b, ZT_DENIED_ATTRIBUTE, &policy->denied_attributes) < 0 ||
         put_list(b, ZT_DENIED_BUILTIN, &policy->denied_builtins) < 0 || put_list(b, ZT_ALLOWED_NAME, &policy->allowed_names) < 0 ||
         wire_put_u64(b, ZT_IMPORTS_ALLOW_LIST, policy->imports_allow_list) < 0 ||
-        put_list(b, ZT_IMPORT_NAME, &policy->import_names) < 0 || put_list(b, ZT_PRELOAD, &policy->preload) < 0 ||
+        put_list(b, ZT_IMPORT_NAME, &policy->import_names) < 0 || (!lean && put_list(b, ZT_PRELOAD, &policy->preload) < 0) ||
+        wire_put_u64(b, ZT_LEAN, lean) < 0 ||
         wire_put_u64(b, ZT_VALUE_BYTES, policy->limits.value_bytes) < 0 || wire_puts(b, ZT_GUEST_PATH, "/session") < 0 ||
         wire_puts(b, ZT_EXECUTABLE, executable) < 0 || wire_puts(b, ZT_CWD, "/session") < 0)
         return error_set(err, "zygote.config", 0, "out of memory");

@@ -1,9 +1,7 @@
-/* A plant: one policy compiled for this host (jail plan, seal plan, environment) together with its zygote, which is started when
- * the first session needs it. One per policy and supervisor. */
+/* A plant: one policy compiled for this host: jail plan, seal plan, environment. */
 #ifndef SNIPARA_BACKEND_PLANT_H
 #define SNIPARA_BACKEND_PLANT_H
 
-#include "backend/zygote.h"
 #include "base/error.h"
 #include "jail/plan.h"
 #include "jail/seal.h"
@@ -18,15 +16,15 @@ struct plant {
     layer_set required, optional;
     struct strings environment;     /* NAME=value, NULL-terminated items */
     uint64_t disk_bytes;            /* all tmpfs together */
-    struct zygote *zygote;          /* NULL: not running */
-    struct plant *next;
 };
 
-/* Compile; takes the policy over (also on failure). */
+/* All but the seccomp programs; takes the policy over (also on failure). */
 int plant_new(struct policy *policy, struct plant **ret, struct error *err);
+/* Compile the seccomp programs, once (about 5 ms: a program that runs one call has its interpreter start meanwhile). */
+int plant_compile(struct plant *p, struct error *err);
 void plant_free(struct plant *p);
 
-/* The body of ZYGOTE_CONFIG (protocol.h). */
-int plant_zygote_config(const struct plant *p, struct buf *ret, struct error *err);
+/* The body of ZYGOTE_CONFIG (protocol.h). `lean`: nothing is preloaded or warmed up. */
+int plant_zygote_config(const struct plant *p, bool lean, struct buf *ret, struct error *err);
 
 #endif

@@ -5,6 +5,8 @@ BACKEND_SOURCES = \
 	supervisor/backend/native_call.c \
 	supervisor/backend/native_facts.c \
 	supervisor/backend/native_open.c \
+	supervisor/backend/native_spare.c \
+	supervisor/backend/nursery.c supervisor/backend/nursery.h \
 	supervisor/backend/plant.c supervisor/backend/plant.h \
 	supervisor/backend/pyhost_path.c supervisor/backend/pyhost_path.h \
 	supervisor/backend/zygote.c supervisor/backend/zygote.h

@@ -55,6 +55,8 @@ cJSON *json_text(const char *text, size_t length);
 /* Compact text in which U+2028 and U+2029 are escaped, without line breaks; the caller frees it with free(). */
 char *json_print(const cJSON *value);
 char *json_print_pretty(const cJSON *value);
+/* As json_print, with the members of every object in byte order of their names: one text for one value. */
+char *json_print_sorted(const cJSON *value);
 
 static inline void cleanup_json_(cJSON **p) { cJSON_Delete(*p); }
 #define cleanup_json __attribute__((cleanup(cleanup_json_)))

@@ -41,10 +41,13 @@ static const char exec_text[] =
     "missing; 124 timeout; 137 out of memory or killed; 139 crashed; 130 or 143 interrupted.\n";
 
 static const char mcp_serve_text[] =
-    "Usage: snipara-sandbox mcp-serve\n"
+    "Usage: snipara-sandbox mcp-serve [--spares N]\n"
     "\n"
     "Speaks the Model Context Protocol (2024-11-05 to 2025-11-25) on standard input and output: tools execute_python,\n"
     "list_sessions and destroy_session. Ends at end of input and on SIGTERM, SIGINT and SIGHUP; nothing stays behind.\n"
+    "\n"
+    "  --spares N          keep N jails of each policy in use ready for new sessions, 0 to 64 (default: 2)\n"
+    "\n"
     "Log lines go to stderr; SNIPARA_SANDBOX_LOG_LEVEL is error, warning (default), info or debug.\n";
 
 static const char doctor_text[] =

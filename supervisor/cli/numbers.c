@@ -47,3 +47,16 @@ bool number_seconds(const char *text, double *ret)
     *ret = value / unit;
     return true;
 }
+
+bool number_count(const char *text, unsigned max, unsigned *ret)
+{
+    unsigned value = 0;
+    size_t digits = strspn(text, "0123456789");
+    if (digits == 0 || text[digits] != '\0')
+        return false;
+    for (size_t i = 0; i < digits; i++)
+        if (__builtin_mul_overflow(value, 10u, &value) || __builtin_add_overflow(value, (unsigned)(text[i] - '0'), &value) || value > max)
+            return false;
+    *ret = value;
+    return true;
+}

@@ -9,5 +9,7 @@
 bool number_size(const char *text, uint64_t *ret);
 /* "30", "0.05": seconds, digits with at most one point. */
 bool number_seconds(const char *text, double *ret);
+/* "3": a whole number from 0 to `max`. */
+bool number_count(const char *text, unsigned max, unsigned *ret);
 
 #endif

@@ -21,12 +21,15 @@ static int group_path(const struct cgroup *cg, int hierarchy, const char *file, 
     return 0;
 }
 
-static bool read_text(const struct cgroup *cg, int hierarchy, const char *file, char *ret, size_t size)
+int cgroup_open(const struct cgroup *cg, int hierarchy, const char *file, int flags)
 {
     char path[4200];
-    if (group_path(cg, hierarchy, file, path, sizeof path) < 0)
-        return false;
-    cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+    return group_path(cg, hierarchy, file, path, sizeof path) < 0 ? -1 : open(path, flags | O_CLOEXEC);
+}
+
+static bool read_text(const struct cgroup *cg, int hierarchy, const char *file, char *ret, size_t size)
+{
+    cleanup_fd int fd = cgroup_open(cg, hierarchy, file, O_RDONLY);
     ssize_t n = fd < 0 ? -1 : read(fd, ret, size - 1);
     if (n < 0)
         return false;
@@ -38,19 +41,6 @@ static bool read_number(const struct cgroup *cg, int hierarchy, const char *file
 {
     char text[64];
     return read_text(cg, hierarchy, file, text, sizeof text) && sscanf(text, "%" SCNu64, ret) == 1;
-}
-
-/* "key value" lines (memory.events, cpu.stat, memory.oom_control). */
-static bool read_keyed(const struct cgroup *cg, int hierarchy, const char *file, const char *key, uint64_t *ret)
-{
-    char text[4096];
-    size_t n = strlen(key);
-    if (!read_text(cg, hierarchy, file, text, sizeof text))
-        return false;
-    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
-        if (strncmp(line, key, n) == 0 && line[n] == ' ')
-            return sscanf(line + n, "%" SCNu64, ret) == 1;
-    return false;
 }
 
 static int write_text(const struct cgroup *cg, int hierarchy, const char *file, const char *text, struct error *err)
@@ -173,11 +163,8 @@ static int make_v1(struct cgroup *cg, const struct cgroup_limits *l, struct erro
             return -1;
         cg->layers |= LAYER_BIT(LAYER_CGROUP_CPU);
     }
-    if (h->base[CG_UNIFIED]) {
-        if (make_directory(cg, CG_UNIFIED, err) < 0 || open_entrance(cg, CG_UNIFIED, "cgroup.procs", err) < 0)
-            return -1;
-        cg->layers |= kill_layer(cg);
-    }
+    /* A v2 mount without controllers beside these would give cgroup.kill, which ends no more than the death of init does, and entering it
+     * costs an RCU grace period each time (7 to 14 ms): its cgroup.procs takes the threadgroup lock, and it has no `tasks`. */
     return 0;
 }
 
@@ -186,42 +173,19 @@ int cgroup_make(const struct cgroup_host *h, const struct cgroup_limits *limits,
     static unsigned number;
     memset(ret, 0, sizeof *ret);
     ret->host = h;
+    ret->limits = *limits;
     if (h->kind == CGROUP_NONE)
         return 0;
     snprintf(ret->name, sizeof ret->name, "snipara-%d-%u", getpid(), ++number);
+    for (int i = 0; i < CGROUP_METERS; i++)
+        ret->meters[i] = -1;
     if ((is_v2(h) ? make_v2(ret, limits, err) : make_v1(ret, limits, err)) < 0) {
         cgroup_remove(ret);
         return error_wrap(err, "cgroup %s", ret->name);
     }
+    for (int i = 0; i < CGROUP_METERS; i++)
+        cgroup_open_meter(ret, i);
     return 0;
-}
-
-void cgroup_usage(const struct cgroup *cg, struct cgroup_usage *ret)
-{
-    uint64_t v, w;
-    *ret = (struct cgroup_usage){.memory_peak = -1, .cpu_user_ms = -1, .cpu_system_ms = -1, .pids_peak = -1};
-    if (cg->name[0] == '\0')
-        return;
-    bool v2 = is_v2(cg->host);
-    if (read_number(cg, CG_MEMORY, v2 ? "memory.peak" : "memory.max_usage_in_bytes", &v))
-        ret->memory_peak = (double)v;
-    if (read_number(cg, CG_PIDS, "pids.peak", &v))
-        ret->pids_peak = (double)v;
-    if (v2 ? read_keyed(cg, CG_CPU, "cpu.stat", "user_usec", &v) && read_keyed(cg, CG_CPU, "cpu.stat", "system_usec", &w)
-           : read_number(cg, CG_CPUACCT, "cpuacct.usage_user", &v) && read_number(cg, CG_CPUACCT, "cpuacct.usage_sys", &w)) {
-        double unit = v2 ? 1e3 : 1e6; /* microseconds, nanoseconds */
-        ret->cpu_user_ms = (double)v / unit;
-        ret->cpu_system_ms = (double)w / unit;
-    }
-    if (read_keyed(cg, CG_MEMORY, v2 ? "memory.events" : "memory.oom_control", "oom_kill", &v))
-        ret->oom_kills = v;
-}
-
-void cgroup_reset_peak(const struct cgroup *cg)
-{
-    struct error ignored;
-    if (cg->name[0] && !is_v2(cg->host) && cg->host->base[CG_MEMORY])
-        write_text(cg, CG_MEMORY, "memory.max_usage_in_bytes", "0", &ignored);
 }
 
 void cgroup_kill(const struct cgroup *cg)
@@ -229,6 +193,52 @@ void cgroup_kill(const struct cgroup *cg)
     struct error ignored;
     if (cg->layers & LAYER_BIT(LAYER_CGROUP_KILL))
         write_text(cg, CG_UNIFIED, "cgroup.kill", "1", &ignored);
+}
+
+static bool is_empty(const struct cgroup *cg, int hierarchy, const char *file)
+{
+    char text[32];
+    return !cg->host->base[hierarchy] || (read_text(cg, hierarchy, file, text, sizeof text) && text[0] == '\0');
+}
+
+/* pids.peak cannot be reset: a group of its own for each jail, where the kernel has it. The entrance follows. */
+static int renew_pids(struct cgroup *cg)
+{
+    char path[4200];
+    struct error ignored;
+    if (cg->meters[METER_PIDS_PEAK] < 0)
+        return 1;
+    if (group_path(cg, CG_PIDS, "", path, sizeof path) < 0 || rmdir(path) < 0)
+        return errno == EBUSY ? -1 : 0;
+    close_fd(&cg->meters[METER_PIDS_PEAK]);
+    if (make_directory(cg, CG_PIDS, &ignored) < 0 || set_number(cg, CG_PIDS, "pids.max", cg->limits.pids, &ignored) < 0)
+        return 0;
+    /* make_v1 opens memory first, then pids. */
+    size_t at = cg->host->base[CG_MEMORY] ? 1 : 0, count = cg->enter_count;
+    close_fd(&cg->enter[at]);
+    cg->enter_count = at;
+    int r = open_entrance(cg, CG_PIDS, "tasks", &ignored);
+    cg->enter_count = count;
+    cgroup_open_meter(cg, METER_PIDS_PEAK);
+    return r < 0 ? 0 : 1;
+}
+
+enum { RESIDUE_BYTES = 1 << 20 }; /* what the kernel itself may still hold on behalf of a group without processes */
+
+int cgroup_renew(struct cgroup *cg)
+{
+    uint64_t usage;
+    if (is_v2(cg->host) || cg->host->kind == CGROUP_NONE) /* v2: memory.peak is reset for one descriptor only (Linux 6.12) */
+        return 0;
+    for (int i = CG_MEMORY; i <= CG_CPUACCT; i++)
+        if (!is_empty(cg, i, "tasks"))
+            return -1;
+    if (cg->host->base[CG_MEMORY]) {
+        if (!read_number(cg, CG_MEMORY, "memory.usage_in_bytes", &usage) || usage > RESIDUE_BYTES)
+            return 0;
+        cgroup_reset_peak(cg);
+    }
+    return cg->host->base[CG_PIDS] ? renew_pids(cg) : 1;
 }
 
 bool cgroup_remove(struct cgroup *cg)
@@ -239,6 +249,8 @@ bool cgroup_remove(struct cgroup *cg)
     cg->enter_count = 0;
     if (cg->name[0] == '\0')
         return true;
+    for (int i = 0; i < CGROUP_METERS; i++)
+        close_fd(&cg->meters[i]);
     for (int i = 0; i < CGROUP_HIERARCHIES; i++) {
         char path[4200];
         if (cg->host->base[i] && group_path(cg, i, "", path, sizeof path) == 0 && rmdir(path) < 0 && errno == EBUSY)

@@ -1,5 +1,5 @@
 /* Control groups: one group per jail, its limits set before anything enters it, metrics read from it, gone with it.
- * v1 (one hierarchy per controller), v2, and hybrid (limits from v1, kill from a v2 mount without controllers).
+ * v1 (one hierarchy per controller), also beside a v2 mount without controllers (hybrid), and v2.
  * Groups are made below the group that the supervisor itself is in, named snipara-<pid of the supervisor>-<number>; groups of
  * supervisors that no longer live are swept when the next one starts. Sources: admin-guide/cgroup-v1 and cgroup-v2.rst of the kernel.
  */
@@ -31,6 +31,8 @@ void cgroup_host_free(struct cgroup_host *h);
 /* Remove groups that dead supervisors left. */
 void cgroup_host_sweep(const struct cgroup_host *h);
 
+enum { METER_MEMORY_PEAK, METER_OOM, METER_CPU_USER, METER_CPU_SYSTEM, METER_PIDS_PEAK, CGROUP_METERS };
+
 struct cgroup_limits {
     uint64_t memory_bytes; /* of everything: heap, page cache of the jail's own files, tmpfs */
     uint64_t pids;
@@ -39,10 +41,12 @@ struct cgroup_limits {
 
 struct cgroup {
     const struct cgroup_host *host;
+    struct cgroup_limits limits;
     char name[64];
     layer_set layers;                /* CGROUP_* that hold */
     int enter[CGROUP_HIERARCHIES];   /* files that take "0" from a process that enters (v1 `tasks`, v2 `cgroup.procs`) */
     size_t enter_count;
+    int meters[CGROUP_METERS];       /* accounts, read with every call: open since the group was made; -1: this kernel has none */
 };
 
 struct cgroup_usage {
@@ -57,8 +61,15 @@ int cgroup_make(const struct cgroup_host *h, const struct cgroup_limits *limits,
 void cgroup_usage(const struct cgroup *cg, struct cgroup_usage *ret);
 void cgroup_reset_peak(const struct cgroup *cg); /* where the kernel allows it */
 void cgroup_kill(const struct cgroup *cg);       /* cgroup.kill; nothing on v1, where the death of init ends everything */
+/* Make the group of a jail that ended fit for the next one (ISOLATION.md row 35): 1 it is, 0 it cannot be (remove it), -1 processes are
+ * still leaving it. */
+int cgroup_renew(struct cgroup *cg);
 /* Close the descriptors and remove the directories. false: processes are still leaving, try again in a moment (the descriptors
  * are closed already). */
 bool cgroup_remove(struct cgroup *cg);
+
+/* Between cgroup.c and cgroup_accounts.c: a file of the group, close-on-exec; one of its meters, -1 where the kernel has none. */
+int cgroup_open(const struct cgroup *cg, int hierarchy, const char *file, int flags);
+void cgroup_open_meter(struct cgroup *cg, int meter);
 
 #endif

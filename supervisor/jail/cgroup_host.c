@@ -138,11 +138,9 @@ int cgroup_host_probe(struct cgroup_host *ret, struct error *err)
     }
     ret->shared_cpuacct = ret->base[CG_CPU] && ret->base[CG_CPUACCT] && strcmp(ret->base[CG_CPU], ret->base[CG_CPUACCT]) == 0;
     if (v1) {
-        ret->base[CG_UNIFIED] = unified;
         ret->kind = unified ? CGROUP_HYBRID : CGROUP_V1;
-    } else {
-        free(unified); /* a v2 mount without controllers alone limits nothing */
     }
+    free(unified); /* a v2 mount without controllers limits nothing, and beside v1 it is not worth entering (cgroup.c) */
     return 0;
 }
 

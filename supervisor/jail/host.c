@@ -98,6 +98,8 @@ static void probe_jail(struct host *h)
     struct error err = {0};
     struct yard yard;
     struct jail_plan plan = {0};
+    struct jail_maker maker = {.process = {.pid = -1, .pidfd = -1, .control = -1}};
+    struct cgroup_pool pool = {.count = 0};
     struct jail jail;
     static const struct cgroup_limits LIMITS = {.memory_bytes = 64u << 20, .pids = 8, .cpus = 1.0};
     layer_set made = 0;
@@ -109,14 +111,17 @@ static void probe_jail(struct host *h)
     } else {
         h->cgroup = yard.cgroups.kind;
         snprintf(cgroups, sizeof cgroups, "%s", yard.cgroups.reason);
-        if (probe_plan(&plan, &err) < 0 || jail_make(&yard, &plan, &LIMITS, &jail, &err) < 0) {
+        if (probe_plan(&plan, &err) < 0 || jail_maker_start(&yard, &plan, &maker, &err) < 0 ||
+            jail_make(&yard, &maker, &pool, &LIMITS, &jail, &err) < 0) {
             snprintf(why, sizeof why, "%s: %.200s", err.step, err.message);
         } else {
             made = jail.layers;
             jail_kill(&jail);
-            for (int i = 0; i < 1000 && !jail_end(&jail); i++)
+            for (int i = 0; i < 1000 && !jail_end(&jail, &pool); i++)
                 poll(NULL, 0, 2);
         }
+        jail_maker_stop(&maker);
+        cgroup_pool_empty(&pool);
         jail_plan_free(&plan);
         yard_close(&yard);
     }

@@ -1,13 +1,14 @@
 #include "jail/init.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/fdpass.h"
 #include "base/wire.h"
 #include "jail/capabilities.h"
 #include "jail/ids.h"
 #include "jail/init_filter.h"
-#include "jail/loopback.h"
 #include "jail/mounts.h"
+#include "jail/protocol.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +28,12 @@
 
 enum { FD_CONTROL = 3, FD_NOTIFY, FD_SIGNALS };
 
-static void report(int control, uint16_t type, layer_set layers, const struct error *err)
+struct steps {
+    uint64_t began, mapped, mounted; /* for the receipt's metrics */
+    int control;                     /* where the supervisor hears us; fix_descriptors moves it */
+};
+
+static void report(int control, uint16_t type, layer_set layers, const struct steps *steps, const struct error *err)
 {
     cleanup_buf struct buf b = {0};
     size_t start;
@@ -36,6 +42,9 @@ static void report(int control, uint16_t type, layer_set layers, const struct er
         return;
     if (type == INIT_READY) {
         wire_put_u64(&b, INIT_LAYERS, layers);
+        wire_put_u64(&b, INIT_MAPS_US, (steps->mapped - steps->began) / 1000);
+        wire_put_u64(&b, INIT_MOUNTS_US, (steps->mounted - steps->mapped) / 1000);
+        wire_put_u64(&b, INIT_SEAL_US, (clock_now() - steps->mounted) / 1000);
     } else {
         wire_put_error(&b, INIT_STEP, err);
     }
@@ -60,11 +69,12 @@ static int wait_for_maps(const struct init_setup *s, struct error *err)
 }
 
 /* No user namespace can be made below ours, whatever the filter lets through: the count limit is per namespace and we may lower
- * our own (user_namespaces(7)). Through the host's /proc, which is still there. */
-static void forbid_user_namespaces(layer_set *layers)
+ * our own (user_namespaces(7)). Through the host's /proc, since the jail's own shows only processes. */
+static void forbid_user_namespaces(int host_proc, layer_set *layers)
 {
-    cleanup_fd int fd = open("/proc/sys/user/max_user_namespaces", O_WRONLY | O_CLOEXEC);
-    if (fd >= 0 && write(fd, "0", 1) == 1)
+    char seen[4] = "";
+    cleanup_fd int fd = openat(host_proc, "sys/user/max_user_namespaces", O_RDWR | O_CLOEXEC);
+    if (fd >= 0 && write(fd, "0", 1) == 1 && pread(fd, seen, sizeof seen - 1, 0) > 0 && strcmp(seen, "0\n") == 0)
         *layers |= LAYER_BIT(LAYER_NO_USER_NAMESPACES);
 }
 
@@ -83,11 +93,12 @@ static int enter_cgroup(const struct init_setup *s, layer_set *layers, struct er
 }
 
 /* A fixed layout, everything else closed: init holds no descriptor of the host's tree (CVE-2024-21626). */
-static int fix_descriptors(const struct init_setup *s, struct error *err)
+static int fix_descriptors(const struct init_setup *s, struct steps *steps, struct error *err)
 {
     int control = fcntl(s->control, F_DUPFD_CLOEXEC, 64), notify = fcntl(s->notify, F_DUPFD_CLOEXEC, 64);
     if (control < 0 || notify < 0 || dup2(control, FD_CONTROL) < 0 || dup2(notify, FD_NOTIFY) < 0)
         return error_set(err, "init.descriptors", errno, "descriptors cannot be arranged");
+    steps->control = FD_CONTROL;
     for (int fd = 0; fd < FD_CONTROL; fd++)
         close(fd);
     if (syscall(SYS_close_range, FD_NOTIFY + 1, ~0u, 0) < 0)
@@ -183,10 +194,36 @@ _Noreturn static void serve(struct denials *table, const struct jail_plan *plan)
     }
 }
 
+/* From the id maps to the seal. *host_proc is closed with everything else on the way. */
+static int build(const struct init_setup *s, layer_set *layers, struct steps *steps, struct error *err)
+{
+    steps->mapped = clock_now();
+    if (enter_cgroup(s, layers, err) < 0)
+        return -1;
+    forbid_user_namespaces(s->host_proc, layers);
+    if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0 && errno != ENOSYS && errno != EPERM)
+        return error_set(err, "init.keyring", errno, "no session keyring");
+    if (sethostname("sandbox", 7) < 0)
+        return error_set(err, "init.hostname", errno, "the host name cannot be set");
+    if (mounts_own(s->plan, s->host_proc, layers, err) < 0)
+        return -1;
+    steps->mounted = clock_now();
+    return fix_descriptors(s, steps, err) < 0 ? -1 : seal(err);
+}
+
+/* The payload is forked while we build, and joins our namespaces at this word. It may be gone already. */
+static void tell_payload(layer_set layers)
+{
+    struct error ignored;
+    struct init_word word = {.ready = 'R', .layers = layers};
+    fdpass_send(FD_NOTIFY, &word, sizeof word, NULL, 0, &ignored);
+}
+
 _Noreturn void init_run(const struct init_setup *s)
 {
     struct error err = {0};
     layer_set layers = s->layers;
+    struct steps steps = {.began = clock_now(), .control = s->control};
     /* The parent is the supervisor (CLONE_PARENT), outside of our pid namespace, so getppid() cannot be re-checked; the control
      * socket's end of file covers the moment before this call. */
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
@@ -197,20 +234,11 @@ _Noreturn void init_run(const struct init_setup *s)
         error_set(&err, "init.memory", errno, "the shared table cannot be mapped");
     else if (setsid() < 0)
         error_set(&err, "init.session", errno, "setsid");
-    else if (wait_for_maps(s, &err) == 0 && enter_cgroup(s, &layers, &err) == 0) {
-        forbid_user_namespaces(&layers);
-        if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0 && errno != ENOSYS && errno != EPERM)
-            error_set(&err, "init.keyring", errno, "no session keyring");
-        else if (sethostname("sandbox", 7) < 0)
-            error_set(&err, "init.hostname", errno, "the host name cannot be set");
-        else if ((!s->plan->loopback || loopback_up(&err) == 0) && mounts_build(s->plan, &layers, &err) == 0 &&
-                 fix_descriptors(s, &err) == 0 && seal(&err) == 0) {
-            report(FD_CONTROL, INIT_READY, layers, NULL);
-            serve(table, s->plan);
-        }
-        else if (fcntl(FD_CONTROL, F_GETFD) >= 0 && err.step[0])
-            report(FD_CONTROL, INIT_FAILED, 0, &err);
+    else if (wait_for_maps(s, &err) == 0 && build(s, &layers, &steps, &err) == 0) {
+        tell_payload(layers);
+        report(FD_CONTROL, INIT_READY, layers, &steps, NULL);
+        serve(table, s->plan);
     }
-    report(s->control, INIT_FAILED, 0, &err);
+    report(steps.control, INIT_FAILED, 0, NULL, &err);
     _exit(70);
 }

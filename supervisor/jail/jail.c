@@ -11,7 +11,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -19,131 +18,6 @@
 #include <sys/wait.h>
 
 enum { PATIENCE_MS = 10000 };
-
-/* One message of a helper, waited for with a bound: a helper that hangs must not hang the server. */
-static int receive(int sock, char *data, size_t size, struct wire_frame *ret, const char *who, struct error *err)
-{
-    struct pollfd p = {.fd = sock, .events = POLLIN};
-    uint64_t deadline = clock_now() + PATIENCE_MS * 1000000ull;
-    size_t count = 0, used;
-    int r;
-    do {
-        int64_t left = (int64_t)(deadline - clock_now()) / 1000000;
-        r = poll(&p, 1, left > 0 ? (int)left : 0);
-    } while (r < 0 && errno == EINTR);
-    if (r <= 0)
-        return error_set(err, "jail.wait", r < 0 ? errno : ETIMEDOUT, "%s does not answer", who);
-    ssize_t n = fdpass_recv(sock, data, size, NULL, 0, &count, err);
-    if (n < 0)
-        return error_wrap(err, "%s", who);
-    if (n == 0 || wire_next(data, (size_t)n, size, ret, &used, err) != 1)
-        return error_set(err, "jail.wait", 0, "%s ended without an answer", who);
-    return 0;
-}
-
-static int get_u64(const struct wire_frame *frame, uint16_t tag, uint64_t *ret)
-{
-    struct wire_cursor c = wire_fields(frame);
-    struct wire_field f;
-    while (wire_field_next(&c, &f) > 0)
-        if (f.tag == tag && wire_u64(&f, ret))
-            return 0;
-    return -1;
-}
-
-/* `user_namespace` -1: a new outer namespace; else the maker joins that one. */
-static int start_maker(int user_namespace, struct outer_process *ret, struct error *err)
-{
-    static const char *const ARGV[] = {"snipara-sandbox", MAKER_ARGUMENT, NULL}, *const ENV[] = {NULL};
-    cleanup_fd int self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-    if (self < 0)
-        return error_set(err, "yard", errno, "our own program cannot be opened");
-    struct outer_program program = {.program = self, .argv = ARGV, .env = ENV, .user_namespace = user_namespace};
-    return outer_start(&program, ret, err);
-}
-
-int yard_open(struct yard *ret, struct error *err)
-{
-    struct yard y = {.maker = {.pid = -1, .pidfd = -1, .control = -1}, .user_namespace = -1};
-    if (cgroup_host_probe(&y.cgroups, err) < 0)
-        return -1;
-    cgroup_host_sweep(&y.cgroups);
-    if (start_maker(-1, &y.maker, err) < 0) {
-        cgroup_host_free(&y.cgroups);
-        return -1;
-    }
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/ns/user", y.maker.pid);
-    if ((y.user_namespace = open(path, O_RDONLY | O_CLOEXEC)) < 0) {
-        error_set(err, "yard", errno, "the outer user namespace cannot be opened");
-        yard_close(&y);
-        return -1;
-    }
-    *ret = y;
-    return 0;
-}
-
-/* Somebody ended the maker (the host's OOM killer, say). Its namespace lives on in our descriptor and in the zygotes, so a new maker
- * goes into the same one, and everything that stands goes on. */
-static int revive_maker(struct yard *y, struct error *err)
-{
-    struct pollfd p = {.fd = y->maker.pidfd, .events = POLLIN};
-    if (y->maker.pid > 0 && poll(&p, 1, 0) == 0)
-        return 0;
-    outer_stop(&y->maker);
-    return start_maker(y->user_namespace, &y->maker, err) < 0 ? error_wrap(err, "the jail maker ended and cannot be started again") : 0;
-}
-
-void yard_close(struct yard *y)
-{
-    close_fd(&y->user_namespace);
-    outer_stop(&y->maker);
-    cgroup_host_free(&y->cgroups);
-}
-
-static int ask_maker(struct yard *y, const struct jail_plan *plan, const int *fds, size_t count, struct jail *j, struct error *err)
-{
-    cleanup_buf struct buf request = {0};
-    struct wire_frame frame;
-    char reply[2048];
-    size_t start;
-    uint64_t pid, layers, id = ++y->requests;
-    if (wire_begin(&request, MAKER_MAKE, id, &start) < 0 || jail_plan_put(plan, &request) < 0)
-        return error_set(err, "jail", errno, "the plan cannot be written");
-    wire_end(&request, start);
-    if (fdpass_send(y->maker.control, request.data, request.len, fds, count, err) < 0)
-        return error_wrap(err, "the jail maker cannot be asked");
-    do {
-        if (receive(y->maker.control, reply, sizeof reply, &frame, "the jail maker", err) < 0) {
-            outer_stop(&y->maker); /* the next request finds a new one; a late answer would be taken for that of another request */
-            return -1;
-        }
-    } while (frame.nonce != id);
-    if (frame.type != MAKER_MADE)
-        return wire_take_error(&frame, MAKER_STEP, "maker", err);
-    if (get_u64(&frame, MAKER_PID, &pid) < 0 || get_u64(&frame, MAKER_LAYERS, &layers) < 0 || pid == 0)
-        return error_set(err, "jail", 0, "the jail maker's answer is malformed");
-    j->init = (pid_t)pid;
-    /* Our own child that nobody else reaps: its pid cannot be anyone else's before we wait for it. */
-    if ((j->init_pidfd = (int)syscall(SYS_pidfd_open, j->init, 0)) < 0)
-        return error_set(err, "jail.pidfd", errno, "no pidfd for init");
-    return 0;
-}
-
-static int await_init(struct jail *j, struct error *err)
-{
-    char reply[2048];
-    struct wire_frame frame;
-    uint64_t layers;
-    if (receive(j->control, reply, sizeof reply, &frame, "the jail's init", err) < 0)
-        return -1;
-    if (frame.type != INIT_READY)
-        return wire_take_error(&frame, INIT_STEP, "init", err);
-    if (get_u64(&frame, INIT_LAYERS, &layers) < 0)
-        return error_set(err, "jail", 0, "init's answer is malformed");
-    j->layers |= layers;
-    return 0;
-}
 
 static int share_denials(struct jail *j, int *ret_memfd, struct error *err)
 {
@@ -158,28 +32,40 @@ static int share_denials(struct jail *j, int *ret_memfd, struct error *err)
     return 0;
 }
 
-static void give_up(struct jail *j)
+static int ask_maker(struct jail_maker *maker, struct jail *j, const int *fds, size_t count, struct error *err)
 {
-    jail_kill(j);
-    for (int i = 0; i < 500 && !jail_end(j); i++)
-        usleep(2000);
+    cleanup_buf struct buf request = {0};
+    size_t start;
+    j->request = ++maker->requests;
+    if (wire_begin(&request, MAKER_MAKE, j->request, &start) < 0)
+        return error_set(err, "jail", errno, "the request cannot be written");
+    wire_end(&request, start);
+    if (fdpass_send(maker->process.control, request.data, request.len, fds, count, err) < 0)
+        return error_wrap(err, "the jail maker cannot be asked");
+    return 0;
 }
 
-static int assemble(struct yard *y, const struct jail_plan *plan, struct jail *j, struct error *err)
+static int socket_pair(int *ret_ours, int *ret_theirs, struct error *err)
+{
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        return error_set(err, "jail", errno, "no socket pair");
+    *ret_ours = pair[0];
+    *ret_theirs = pair[1];
+    return 0;
+}
+
+static int request(struct jail_maker *maker, struct jail *j, struct error *err)
 {
     cleanup_fd int init_control = -1;
     cleanup_fd int init_notify = -1;
     cleanup_fd int memfd = -1;
-    int pair[2], fds[FDPASS_MAX];
+    int fds[FDPASS_MAX];
     size_t count = 0;
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-        return error_set(err, "jail", errno, "no socket pair");
-    j->control = pair[0];
-    init_control = pair[1];
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-        return error_set(err, "jail", errno, "no socket pair");
-    j->notify = pair[0];
-    init_notify = pair[1];
+    if (socket_pair(&j->control, &init_control, err) < 0 || socket_pair(&j->notify, &init_notify, err) < 0)
+        return -1;
+    if (fcntl(j->control, F_SETFL, O_NONBLOCK) < 0)
+        return error_set(err, "jail", errno, "init's socket cannot be made non-blocking");
     if (share_denials(j, &memfd, err) < 0)
         return -1;
     fds[count++] = init_control;
@@ -187,20 +73,110 @@ static int assemble(struct yard *y, const struct jail_plan *plan, struct jail *j
     fds[count++] = memfd;
     for (size_t i = 0; i < j->cgroup.enter_count; i++)
         fds[count++] = j->cgroup.enter[i];
-    if (ask_maker(y, plan, fds, count, j, err) < 0)
-        return -1;
-    close_fd(&init_control); /* so that a dead init is an end of file */
-    return await_init(j, err);
+    /* Our copies of init's ends close on return, so that a dead init is an end of file. */
+    return ask_maker(maker, j, fds, count, err);
 }
 
-int jail_make(struct yard *y, const struct jail_plan *plan, const struct cgroup_limits *limits, struct jail *ret, struct error *err)
+int jail_begin(struct yard *y, struct jail_maker *maker, struct cgroup_pool *pool, const struct cgroup_limits *limits, struct jail *ret,
+               struct error *err)
 {
-    struct jail j = {.init = -1, .init_pidfd = -1, .control = -1, .notify = -1};
-    if (revive_maker(y, err) < 0 || cgroup_make(&y->cgroups, limits, &j.cgroup, err) < 0)
+    uint64_t began = clock_now();
+    *ret = (struct jail){.init = -1, .init_pidfd = -1, .control = -1, .notify = -1};
+    if (cgroup_pool_take(pool, &y->cgroups, limits, &ret->cgroup, err) < 0)
         return -1;
-    j.layers = j.cgroup.layers;
-    if (assemble(y, plan, &j, err) < 0) {
-        give_up(&j);
+    ret->times.cgroup = (clock_now() - began) / 1000;
+    ret->layers = ret->cgroup.layers;
+    if (request(maker, ret, err) == 0)
+        return 0;
+    jail_end(ret, pool);
+    return -1;
+}
+
+int jail_made(struct jail *j, const struct maker_word *word, struct error *err)
+{
+    if (!word->made) {
+        *err = word->failure;
+        return -1;
+    }
+    j->init = word->init;
+    j->times.clone = word->clone_us;
+    /* Our own child that nobody else reaps: its pid cannot be anyone else's before we wait for it. */
+    if ((j->init_pidfd = (int)syscall(SYS_pidfd_open, j->init, 0)) < 0)
+        return error_set(err, "jail.pidfd", errno, "no pidfd for init");
+    return 0;
+}
+
+int jail_hear(struct jail *j, struct error *err)
+{
+    char reply[2048];
+    struct wire_frame frame;
+    struct wire_field f;
+    size_t count = 0, used;
+    uint64_t layers = 0;
+    ssize_t n = fdpass_recv(j->control, reply, sizeof reply, NULL, 0, &count, err);
+    if (n < 0 && err->code == EAGAIN)
+        return 0;
+    if (n < 0)
+        return error_wrap(err, "the jail's init");
+    if (n == 0)
+        return error_set(err, "jail.init", 0, "the jail's init ended without a word");
+    if (wire_next(reply, (size_t)n, sizeof reply, &frame, &used, err) != 1)
+        return error_wrap(err, "the jail's init");
+    if (frame.type != INIT_READY)
+        return wire_take_error(&frame, INIT_STEP, "init", err);
+    struct wire_cursor c = wire_fields(&frame);
+    while (wire_field_next(&c, &f) > 0)
+        switch (f.tag) {
+        case INIT_LAYERS: wire_u64(&f, &layers); break;
+        case INIT_MAPS_US: wire_u64(&f, &j->times.maps); break;
+        case INIT_MOUNTS_US: wire_u64(&f, &j->times.mounts); break;
+        case INIT_SEAL_US: wire_u64(&f, &j->times.init_seal); break;
+        default: break;
+        }
+    j->layers |= layers;
+    j->ready = true;
+    return 1;
+}
+
+static int await(int fd, uint64_t deadline, const char *who, struct error *err)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    int64_t left = (int64_t)(deadline - clock_now()) / 1000000;
+    int r = poll(&p, 1, left > 0 ? (int)left : 0);
+    if (r > 0 || (r < 0 && errno == EINTR))
+        return 0;
+    return error_set(err, "jail.wait", r < 0 ? errno : ETIMEDOUT, "%s does not answer", who);
+}
+
+static int finish(struct jail_maker *maker, struct jail *j, struct error *err)
+{
+    uint64_t deadline = clock_now() + PATIENCE_MS * 1000000ull;
+    struct maker_word word = {0};
+    int r;
+    do {
+        if (await(maker->process.control, deadline, "the jail maker", err) < 0)
+            return -1;
+        r = jail_maker_hear(maker, &word, err);
+    } while (r == 0 || (r > 0 && word.request != j->request));
+    if (r < 0 || jail_made(j, &word, err) < 0)
+        return -1;
+    do {
+        if (await(j->control, deadline, "the jail's init", err) < 0)
+            return -1;
+    } while ((r = jail_hear(j, err)) == 0);
+    return r < 0 ? -1 : 0;
+}
+
+int jail_make(struct yard *y, struct jail_maker *maker, struct cgroup_pool *pool, const struct cgroup_limits *limits, struct jail *ret,
+              struct error *err)
+{
+    struct jail j;
+    if (jail_begin(y, maker, pool, limits, &j, err) < 0)
+        return -1;
+    if (finish(maker, &j, err) < 0) {
+        jail_kill(&j);
+        for (int i = 0; i < 500 && !jail_end(&j, pool); i++)
+            poll(NULL, 0, 2);
         return -1;
     }
     *ret = j;
@@ -213,10 +189,12 @@ void jail_kill(struct jail *j)
         syscall(SYS_pidfd_send_signal, j->init_pidfd, SIGKILL, NULL, 0);
     else if (j->init > 0)
         kill(j->init, SIGKILL); /* our own child that nobody has reaped: the pid is still its */
+    else
+        close_fd(&j->control); /* an init that the maker has not told us of ends at this end of file */
     cgroup_kill(&j->cgroup);
 }
 
-bool jail_end(struct jail *j)
+bool jail_end(struct jail *j, struct cgroup_pool *pool)
 {
     if (j->init > 0) {
         siginfo_t info = {0};
@@ -230,5 +208,5 @@ bool jail_end(struct jail *j)
     if (j->denials)
         munmap(j->denials, sizeof *j->denials);
     j->denials = NULL;
-    return cgroup_remove(&j->cgroup);
+    return cgroup_pool_give(pool, &j->cgroup);
 }

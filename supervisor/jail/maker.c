@@ -1,16 +1,20 @@
 #include "jail/maker.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/fdpass.h"
 #include "base/path.h"
 #include "base/wire.h"
 #include "jail/ids.h"
 #include "jail/init.h"
+#include "jail/net_pool.h"
 #include "jail/plan.h"
+#include "jail/template.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sched.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -22,9 +26,17 @@
 enum { CONTROL = 3, REQUEST_MAX = 65536 };
 enum { FD_INIT_CONTROL, FD_NOTIFY, FD_DENIALS, FD_FIRST_CGROUP };
 
-static void answer(const struct buf *b)
+static struct {
+    struct jail_plan plan;
+    struct net_pool networks;
+    int proc;           /* the host's /proc, for the id maps of inits; none of it is in the template */
+    bool range;         /* our namespace maps a range, so that each jail can have an id of its own */
+} maker = {.proc = -1};
+
+static void answer(struct buf *b, size_t start)
 {
-    struct error ignored;
+    struct error ignored; /* a supervisor that is gone is found by the next read */
+    wire_end(b, start);
     fdpass_send(CONTROL, b->data, b->len, NULL, 0, &ignored);
 }
 
@@ -32,21 +44,25 @@ static void answer_failed(uint64_t request, const struct error *err)
 {
     cleanup_buf struct buf b = {0};
     size_t start;
-    if (wire_begin(&b, MAKER_FAILED, request, &start) == 0 && wire_put_error(&b, MAKER_STEP, err) == 0) {
-        wire_end(&b, start);
-        answer(&b);
-    }
+    if (wire_begin(&b, MAKER_FAILED, request, &start) == 0 && wire_put_error(&b, MAKER_STEP, err) == 0)
+        answer(&b, start);
 }
 
-static void answer_made(uint64_t request, pid_t pid, layer_set layers)
+static void answer_ready(uint64_t request)
+{
+    cleanup_buf struct buf b = {0};
+    size_t start;
+    if (wire_begin(&b, MAKER_READY, request, &start) == 0)
+        answer(&b, start);
+}
+
+static void answer_made(uint64_t request, pid_t pid, layer_set layers, uint64_t since)
 {
     cleanup_buf struct buf b = {0};
     size_t start;
     if (wire_begin(&b, MAKER_MADE, request, &start) == 0 && wire_put_i64(&b, MAKER_PID, pid) == 0 &&
-        wire_put_u64(&b, MAKER_LAYERS, layers) == 0) {
-        wire_end(&b, start);
-        answer(&b);
-    }
+        wire_put_u64(&b, MAKER_LAYERS, layers) == 0 && wire_put_u64(&b, MAKER_CLONE_US, (clock_now() - since) / 1000) == 0)
+        answer(&b, start);
 }
 
 /* One user: JAIL_UID inside, `outer` in our namespace. setgroups is denied for good first, as the kernel demands of a map that is
@@ -57,14 +73,13 @@ static int write_maps(pid_t pid, unsigned outer, struct error *err)
     snprintf(map, sizeof map, "%u %u 1\n", JAIL_UID, outer);
     static const char *const FILES[] = {"setgroups", "gid_map", "uid_map"};
     for (int i = 0; i < 3; i++) {
-        snprintf(path, sizeof path, "/proc/%d/%s", pid, FILES[i]);
-        if (path_write_kernel(AT_FDCWD, path, i == 0 ? "deny" : map, err) < 0)
+        snprintf(path, sizeof path, "%d/%s", pid, FILES[i]);
+        if (path_write_kernel(maker.proc, path, i == 0 ? "deny" : map, err) < 0)
             return error_wrap(err, "id maps of the jail");
     }
     return 0;
 }
 
-/* Does our own namespace map a range, so that each jail can have an id of its own? */
 static bool range_is_mapped(void)
 {
     cleanup_file FILE *f = fopen("/proc/self/uid_map", "re");
@@ -80,13 +95,25 @@ static pid_t clone_init(uint64_t flags, struct error *err)
     return pid < 0 ? error_set(err, "namespace.clone", errno, "a process in new namespaces cannot be made") : (pid_t)pid;
 }
 
-#define NAMESPACES (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS)
+#define NAMESPACES (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS)
 #define NAMESPACE_LAYERS                                                                                                              \
     (LAYER_BIT(LAYER_USER_NAMESPACE) | LAYER_BIT(LAYER_MOUNT_NAMESPACE) | LAYER_BIT(LAYER_PID_NAMESPACE) |                            \
      LAYER_BIT(LAYER_NETWORK_NAMESPACE) | LAYER_BIT(LAYER_IPC_NAMESPACE) | LAYER_BIT(LAYER_UTS_NAMESPACE))
 
-static int make(uint64_t request, struct jail_plan *plan, const int *fds, size_t count, struct error *err)
+/* A kernel without time namespaces (before 5.6, or not built in) says EINVAL: without, unless the policy demands it. */
+static pid_t clone_with_time(struct init_setup *setup, struct error *err)
 {
+    setup->layers |= LAYER_BIT(LAYER_TIME_NAMESPACE);
+    pid_t pid = clone_init(NAMESPACES | CLONE_NEWTIME, err);
+    if (pid >= 0 || err->code != EINVAL || maker.plan.need_time_namespace)
+        return pid;
+    setup->layers &= ~LAYER_BIT(LAYER_TIME_NAMESPACE);
+    return clone_init(NAMESPACES, err);
+}
+
+static int make(uint64_t request, const int *fds, size_t count, struct error *err)
+{
+    uint64_t began = clock_now();
     if (count < FD_FIRST_CGROUP)
         return error_set(err, "maker", 0, "a request came without its descriptors");
     cleanup_fd int read_end = -1;
@@ -96,18 +123,14 @@ static int make(uint64_t request, struct jail_plan *plan, const int *fds, size_t
         return error_set(err, "maker", errno, "no pipe");
     read_end = mapped[0];
     write_end = mapped[1];
-    struct init_setup setup = {.plan = plan, .layers = NAMESPACE_LAYERS, .control = fds[FD_INIT_CONTROL], .notify = fds[FD_NOTIFY],
+    struct init_setup setup = {.plan = &maker.plan, .layers = NAMESPACE_LAYERS, .control = fds[FD_INIT_CONTROL], .notify = fds[FD_NOTIFY],
                                .mapped = read_end, .denials = fds[FD_DENIALS], .cgroups = fds + FD_FIRST_CGROUP,
-                               .cgroup_count = count - FD_FIRST_CGROUP};
-    if (range_is_mapped())
+                               .cgroup_count = count - FD_FIRST_CGROUP, .host_proc = maker.proc};
+    if (maker.range)
         setup.layers |= LAYER_BIT(LAYER_DISTINCT_UID);
-    /* A kernel without time namespaces (before 5.6, or not built in) says EINVAL: without, unless the policy demands it. */
-    setup.layers |= LAYER_BIT(LAYER_TIME_NAMESPACE);
-    pid_t pid = clone_init(NAMESPACES | CLONE_NEWTIME, err);
-    if (pid < 0 && err->code == EINVAL && !plan->need_time_namespace) {
-        setup.layers &= ~LAYER_BIT(LAYER_TIME_NAMESPACE);
-        pid = clone_init(NAMESPACES, err);
-    }
+    if (net_pool_enter(&maker.networks, err) < 0)
+        return -1;
+    pid_t pid = clone_with_time(&setup, err);
     if (pid < 0)
         return -1;
     if (pid == 0) {
@@ -115,12 +138,29 @@ static int make(uint64_t request, struct jail_plan *plan, const int *fds, size_t
         close(CONTROL);
         init_run(&setup);
     }
-    if (write_maps(pid, setup.layers & LAYER_BIT(LAYER_DISTINCT_UID) ? (unsigned)pid : 0, err) < 0 ||
-        write(write_end, "", 1) != 1) {
+    if (write_maps(pid, maker.range ? (unsigned)pid : 0, err) < 0 || write(write_end, "", 1) != 1) {
         kill(pid, SIGKILL); /* the supervisor, its parent, reaps it */
         return -1;
     }
-    answer_made(request, pid, setup.layers);
+    answer_made(request, pid, setup.layers, began);
+    return 0;
+}
+
+static int take_plan(const struct wire_frame *frame, struct error *err)
+{
+    int proc = -1;
+    if (maker.proc >= 0)
+        return error_set(err, "maker", 0, "there is a plan already");
+    if ((proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC)) < 0)
+        return error_set(err, "maker.proc", errno, "/proc cannot be opened");
+    maker.range = range_is_mapped();
+    if (jail_plan_take(&maker.plan, wire_fields(frame), err) < 0 || template_enter(&maker.plan, err) < 0)
+        return -1;
+    maker.networks = (struct net_pool){.proc = proc, .loopback = maker.plan.loopback};
+    if (net_pool_open(&maker.networks, err) < 0)
+        return -1;
+    maker.proc = proc;
+    answer_ready(frame->nonce);
     return 0;
 }
 
@@ -133,14 +173,29 @@ static int serve_one(char *request)
     ssize_t n = fdpass_recv(CONTROL, request, REQUEST_MAX, fds, FDPASS_MAX, &count, &err);
     if (n <= 0)
         return 0; /* the supervisor is gone: so are we */
-    struct jail_plan plan = {0};
-    if (wire_next(request, (size_t)n, REQUEST_MAX, &frame, &used, &err) != 1 || frame.type != MAKER_MAKE ||
-        jail_plan_take(&plan, wire_fields(&frame), &err) < 0 || make(frame.nonce, &plan, fds, count, &err) < 0)
+    int r = wire_next(request, (size_t)n, REQUEST_MAX, &frame, &used, &err) == 1 ? 0 : -1;
+    if (r == 0 && frame.type == MAKER_PLAN)
+        r = take_plan(&frame, &err);
+    else if (r == 0 && frame.type == MAKER_MAKE && maker.proc >= 0)
+        r = make(frame.nonce, fds, count, &err);
+    else if (r == 0)
+        r = error_set(&err, "maker", 0, "a request is not understood");
+    if (r < 0)
         answer_failed(frame.nonce, &err);
-    jail_plan_free(&plan);
     for (size_t i = 0; i < count; i++)
         close(fds[i]);
     return 1;
+}
+
+/* While nobody asks, one network namespace more at a time, so that a request never waits for more than one. */
+static int fill_pool(struct error *err)
+{
+    struct pollfd p = {.fd = CONTROL, .events = POLLIN};
+    if (maker.proc < 0)
+        return 0; /* no plan yet, or it failed */
+    while (poll(&p, 1, 0) == 0 && net_pool_fill(&maker.networks))
+        ;
+    return poll(&p, 1, 0) == 0 ? net_pool_leave(&maker.networks, err) : 0;
 }
 
 int maker_main(void)
@@ -152,7 +207,11 @@ int maker_main(void)
     }
     /* init must belong to us in /proc for the id maps to be written; a program that entered a user namespace is not dumpable. */
     prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+    struct error err;
     while (serve_one(request))
-        ;
+        if (fill_pool(&err) < 0) {
+            fprintf(stderr, "snipara-sandbox " MAKER_ARGUMENT ": %s\n", err.message);
+            return 1;
+        }
     return 0;
 }

@@ -40,22 +40,19 @@ static bool setgroups_is_denied(void)
     return fd >= 0 && read(fd, text, sizeof text - 1) > 0 && strncmp(text, "deny", 4) == 0;
 }
 
-static void child_enter(const struct outer_program *p, int go, int errors)
+/* Supplementary groups would be kept for good once setgroups is denied. An ordinary user cannot drop them, and neither can the
+ * "root" of a namespace in which they are denied already (unshare -r). */
+static void drop_groups(int errors)
 {
-    char byte;
-    /* Supplementary groups would be kept for good once setgroups is denied. An ordinary user cannot drop them, and neither can the
-     * "root" of a namespace in which they are denied already (unshare -r). */
     if (geteuid() == 0 && setgroups(0, NULL) < 0 && !(errno == EPERM && setgroups_is_denied()))
         child_fail(errors, "outer.groups");
-    if (p->user_namespace >= 0) {
-        if (setns(p->user_namespace, CLONE_NEWUSER) < 0)
-            child_fail(errors, "outer.join");
-    } else {
-        if (unshare(CLONE_NEWUSER) < 0)
-            child_fail(errors, "namespace.user");
-        if (write(errors, "u", 1) != 1 || read(go, &byte, 1) != 1) /* the parent writes the maps now */
-            child_fail(errors, "outer.maps");
-    }
+}
+
+static void child_enter(const struct outer_program *p, int errors)
+{
+    drop_groups(errors);
+    if (setns(p->user_namespace, CLONE_NEWUSER) < 0)
+        child_fail(errors, "outer.join");
     if (setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0)
         child_fail(errors, "outer.ids");
     if (p->read_only) {
@@ -67,9 +64,23 @@ static void child_enter(const struct outer_program *p, int go, int errors)
     }
 }
 
-_Noreturn static void child(const struct outer_program *p, int control, int go, int errors, pid_t parent)
+/* Makes the namespace and stands in it until the parent has a descriptor of it. */
+_Noreturn static void namespace_child(int go, int errors)
 {
-    child_enter(p, go, errors);
+    char byte;
+    drop_groups(errors);
+    if (unshare(CLONE_NEWUSER) < 0)
+        child_fail(errors, "namespace.user");
+    if (write(errors, "u", 1) != 1) /* the parent writes the maps now */
+        child_fail(errors, "outer.maps");
+    ssize_t ignored = read(go, &byte, 1);
+    (void)ignored;
+    _exit(0);
+}
+
+_Noreturn static void child(const struct outer_program *p, int control, int errors, pid_t parent)
+{
+    child_enter(p, errors);
     sigset_t none;
     sigemptyset(&none);
     for (int sig = 1; sig < NSIG; sig++)
@@ -115,26 +126,23 @@ static int write_maps(pid_t pid, struct error *err)
     return write_map(pid, "gid_map", own, err);
 }
 
-/* Follow the child to its exec: answers "u" with the maps, returns when the pipe closes or carries an error. */
-static int follow(const struct outer_program *p, pid_t pid, int errors, int go, struct error *err)
+/* What the child says on its close-on-exec pipe: *ret_word a byte 'u', or 0 for the end of file (it runs the program). -1: a step failed. */
+static int listen_to_child(int errors, char *ret_word, struct error *err)
 {
     struct child_error e = {.step = ""};
     size_t have = 0;
     ssize_t n;
-    while ((n = read(errors, (char *)&e + have, sizeof e - have)) != 0) {
+    *ret_word = 0;
+    while (have < sizeof e && (n = read(errors, (char *)&e + have, sizeof e - have)) != 0) {
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
             return error_set(err, "outer", errno, "the helper cannot be followed");
-        if (p->user_namespace < 0 && have == 0 && n == 1 && *(char *)&e == 'u') {
-            if (write_maps(pid, err) < 0)
-                return -1;
-            if (write(go, "", 1) != 1)
-                return error_set(err, "outer", errno, "the helper is gone");
-            continue;
+        if (have == 0 && n == 1) { /* no step is that short */
+            *ret_word = *(char *)&e;
+            return 0;
         }
-        if ((have += (size_t)n) == sizeof e)
-            break;
+        have += (size_t)n;
     }
     if (have == 0)
         return 0;
@@ -145,30 +153,74 @@ static int follow(const struct outer_program *p, pid_t pid, int errors, int go, 
     return error_set(err, e.step, e.code, "a helper program cannot be started%s", remedy);
 }
 
-static int start(const struct outer_program *p, int theirs, pid_t *ret_pid, struct error *err)
+static int make_pipe(int *ret_read, int *ret_write, struct error *err)
+{
+    int fds[2];
+    if (pipe2(fds, O_CLOEXEC) < 0)
+        return error_set(err, "outer", errno, "no pipe");
+    *ret_read = fds[0];
+    *ret_write = fds[1];
+    return 0;
+}
+
+static void reap(pid_t pid)
+{
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+}
+
+static int take_namespace(pid_t pid, int errors, int *ret, struct error *err)
+{
+    char word, path[64];
+    if (listen_to_child(errors, &word, err) < 0)
+        return -1;
+    if (word != 'u')
+        return error_set(err, "outer", 0, "the helper ended before it had a user namespace");
+    if (write_maps(pid, err) < 0)
+        return -1;
+    snprintf(path, sizeof path, "/proc/%d/ns/user", pid);
+    if ((*ret = open(path, O_RDONLY | O_CLOEXEC)) < 0)
+        return error_set(err, "outer", errno, "the outer user namespace cannot be opened");
+    return 0;
+}
+
+int outer_namespace(int *ret, struct error *err)
 {
     cleanup_fd int go_read = -1;
     cleanup_fd int go_write = -1;
     cleanup_fd int errors_read = -1;
     cleanup_fd int errors_write = -1;
-    int fds[2];
-    if (pipe2(fds, O_CLOEXEC) < 0)
-        return error_set(err, "outer", errno, "no pipe");
-    go_read = fds[0];
-    go_write = fds[1];
-    if (pipe2(fds, O_CLOEXEC) < 0)
-        return error_set(err, "outer", errno, "no pipe");
-    errors_read = fds[0];
-    errors_write = fds[1];
+    if (make_pipe(&go_read, &go_write, err) < 0 || make_pipe(&errors_read, &errors_write, err) < 0)
+        return -1;
+    pid_t pid = fork();
+    if (pid < 0)
+        return error_set(err, "outer.fork", errno, "no process");
+    if (pid == 0) {
+        close(go_write); /* so that our death is an end of file for it */
+        namespace_child(go_read, errors_write);
+    }
+    close_fd(&errors_write);
+    int r = take_namespace(pid, errors_read, ret, err);
+    close_fd(&go_write);
+    reap(pid);
+    return r;
+}
+
+static int start(const struct outer_program *p, int theirs, pid_t *ret_pid, struct error *err)
+{
+    cleanup_fd int errors_read = -1;
+    cleanup_fd int errors_write = -1;
+    char word;
+    if (make_pipe(&errors_read, &errors_write, err) < 0)
+        return -1;
     pid_t parent = getpid(), pid = fork();
     if (pid < 0)
         return error_set(err, "outer.fork", errno, "no process");
     if (pid == 0)
-        child(p, theirs, go_read, errors_write, parent);
+        child(p, theirs, errors_write, parent);
     *ret_pid = pid;
     close_fd(&errors_write);
-    close_fd(&go_read);
-    return follow(p, pid, errors_read, go_write, err);
+    return listen_to_child(errors_read, &word, err);
 }
 
 int outer_start(const struct outer_program *p, struct outer_process *ret, struct error *err)
@@ -187,7 +239,7 @@ int outer_start(const struct outer_program *p, struct outer_process *ret, struct
     if (r < 0) {
         if (process.pid > 0) {
             kill(process.pid, SIGKILL);
-            waitpid(process.pid, NULL, 0);
+            reap(process.pid);
         }
         return -1;
     }
@@ -200,8 +252,7 @@ void outer_stop(struct outer_process *p)
 {
     if (p->pid > 0) {
         kill(p->pid, SIGKILL);
-        while (waitpid(p->pid, NULL, 0) < 0 && errno == EINTR)
-            ;
+        reap(p->pid);
     }
     close_fd(&p->pidfd);
     close_fd(&p->control);

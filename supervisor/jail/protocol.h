@@ -6,7 +6,8 @@
  *   -> ZYGOTE_READY   ZT_VERSION "3.11.2", ZT_THREADS; or ZYGOTE_FAILED with ZT_STEP, ZT_ERRNO, ZT_MESSAGE, then it exits.
  *   <- ZYGOTE_SPAWN   nonce = spawn id. Descriptors in this order: pidfd of init, payload channel, stdout, stderr, notify socket,
  *                     then any number of cgroup `tasks`/`cgroup.procs` files into which the child writes "0".
- *                     ZT_NAMESPACES u64: CLONE_NEW* bits to join beside CLONE_NEWPID; ZT_RLIMIT_DATA u64 (0: none).
+ *                     ZT_RLIMIT_DATA u64 (0: none); ZT_WARM u64 bool. The child joins the namespaces when init says so on
+ *                     the notify socket (struct init_word).
  *   -> ZYGOTE_SPAWNED nonce = spawn id, ZT_PID (in the zygote's pid namespace), descriptor: pidfd of the payload.
  *      or ZYGOTE_FAILED with the same nonce.
  *   -> ZYGOTE_EXITED  ZT_PID, ZT_STATUS (wait status), ZT_UTIME_US, ZT_STIME_US, ZT_MAXRSS_KB: from wait4(2).
@@ -22,6 +23,14 @@
  */
 #ifndef SNIPARA_JAIL_PROTOCOL_H
 #define SNIPARA_JAIL_PROTOCOL_H
+
+#include "jail/layers.h"
+
+/* Init to the payload, over the notify socket: join now. */
+struct init_word {
+    char ready;             /* 'R' */
+    layer_set layers;       /* which namespaces there are to join */
+};
 
 enum message_type {
     ZYGOTE_CONFIG = 1,
@@ -42,7 +51,7 @@ enum zygote_tag {
     ZT_STEP, /* to ZT_MESSAGE as in wire_put_error */
     ZT_ERRNO,
     ZT_MESSAGE,
-    ZT_NAMESPACES,
+    ZT_WARM,
     ZT_RLIMIT_DATA,
     ZT_PID,
     ZT_STATUS,
@@ -62,7 +71,8 @@ enum zygote_tag {
     ZT_VALUE_BYTES,        /* u64: bound of PT_VALUE_REPR and of PT_VALUE_JSON */
     ZT_GUEST_PATH,         /* repeated: directories appended to sys.path (at its end) */
     ZT_EXECUTABLE,         /* value of sys.executable in the jail, "" for none */
-    ZT_CWD                 /* working directory in the jail */
+    ZT_CWD,                /* working directory in the jail */
+    ZT_LEAN                /* u64 bool: start as quickly as possible, no warm-up */
 };
 
 enum payload_tag {
@@ -86,6 +96,9 @@ enum payload_tag {
     PT_DENIED,          /* repeated: u64 count, layer name, NUL, what: "import\0ctypes" */
     PT_OBSERVED,        /* repeated: u64 count, audit event name (detection only) */
     PT_FILE_PATH,       /* PAYLOAD_CALL, repeated before PT_CODE: path relative to /session; the next field is its content */
+    PT_FORK_US,         /* u64, PAYLOAD_READY: from the spawn request to the child's first instruction, */
+    PT_JOIN_US,         /* from there until it stood in the jail's namespaces, the wait for init included, */
+    PT_SEAL_US,         /* from there until it was sealed */
     PT_FILE_DATA        /* bytes; the payload writes the file beneath /session before the code runs, an OSError ends the call */
 };
 

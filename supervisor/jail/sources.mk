@@ -1,6 +1,8 @@
 JAIL_SOURCES = \
 	supervisor/jail/cgroup.c supervisor/jail/cgroup.h \
+	supervisor/jail/cgroup_accounts.c \
 	supervisor/jail/cgroup_host.c \
+	supervisor/jail/cgroup_pool.c supervisor/jail/cgroup_pool.h \
 	supervisor/jail/denials.c supervisor/jail/denials.h \
 	supervisor/jail/host.c supervisor/jail/host.h \
 	supervisor/jail/ids.h \
@@ -11,6 +13,10 @@ JAIL_SOURCES = \
 	supervisor/jail/loopback.c supervisor/jail/loopback.h \
 	supervisor/jail/maker.c supervisor/jail/maker.h \
 	supervisor/jail/mount_calls.h \
+	supervisor/jail/mount_tree.c supervisor/jail/mount_tree.h \
 	supervisor/jail/mounts.c supervisor/jail/mounts.h \
+	supervisor/jail/net_pool.c supervisor/jail/net_pool.h \
 	supervisor/jail/outer.c supervisor/jail/outer.h \
-	supervisor/jail/plan.c supervisor/jail/plan.h
+	supervisor/jail/plan.c supervisor/jail/plan.h \
+	supervisor/jail/template.c supervisor/jail/template.h \
+	supervisor/jail/yard.c

@@ -172,8 +172,6 @@ static void initialize(struct mcp_server *server, struct mcp_batch *batch, const
         return;
     }
     server->version = mcp_negotiate(m->params ? json_get_string(m->params, "protocolVersion") : NULL);
-    if (server->sessions)
-        sessions_warm(server->sessions, "default");
     answer(server, batch, m, mcp_initialize_result(server->version));
 }
 

@@ -45,6 +45,13 @@ struct receipt_output {
     char digest[DIGEST_TEXT]; /* of all bytes, also of those that were cut */
 };
 
+/* What the making of a session's jail took, in microseconds; steps run side by side, so they add up to more than total_us. */
+struct receipt_setup {
+    bool present;
+    bool spare; /* it stood ready before the call came: nobody waited */
+    uint64_t cgroup_us, clone_us, maps_us, mounts_us, init_seal_us, fork_us, join_us, seal_us, inspect_us, total_us;
+};
+
 struct receipt {
     char id[UUID_TEXT];
     const char *tool;          /* "execute_python" */
@@ -81,6 +88,7 @@ struct receipt {
     uint64_t memory_bytes, pids, disk_bytes, output_bytes;
     const char *limit_hit;             /* "timeout", "memory", "output", ... or NULL */
 
+    struct receipt_setup setup; /* in the first receipt of an interpreter */
     double wall_ms, queue_ms, setup_ms, cpu_user_ms, cpu_system_ms, memory_peak_bytes, pids_peak; /* or RECEIPT_NO_METRIC */
     const char *memory_counts;         /* what memory_peak_bytes counts: "cgroup", "payload"; NULL when null */
 

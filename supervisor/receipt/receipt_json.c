@@ -166,12 +166,27 @@ static void put_limits(cJSON *top, const struct receipt *r, bool *ok)
     put_text(l, "hit", r->limit_hit, ok);
 }
 
+static void put_setup(cJSON *metrics, const struct receipt_setup *s, bool *ok)
+{
+    const struct { const char *name; uint64_t us; } steps[] = {
+        {"cgroup_us", s->cgroup_us}, {"clone_us", s->clone_us}, {"maps_us", s->maps_us}, {"mounts_us", s->mounts_us},
+        {"init_seal_us", s->init_seal_us}, {"fork_us", s->fork_us}, {"join_us", s->join_us}, {"seal_us", s->seal_us},
+        {"inspect_us", s->inspect_us}, {"total_us", s->total_us}};
+    if (!s->present)
+        return;
+    cJSON *o = child(metrics, "setup", ok);
+    put_bool(o, "spare", s->spare, ok);
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
+        put_count(o, steps[i].name, steps[i].us, ok);
+}
+
 static void put_metrics(cJSON *top, const struct receipt *r, bool *ok)
 {
     cJSON *m = child(top, "metrics", ok);
     put_ms(m, "wall_ms", r->wall_ms, ok);
     put_ms(m, "queue_ms", r->queue_ms, ok);
     put_ms(m, "setup_ms", r->setup_ms, ok);
+    put_setup(m, &r->setup, ok);
     put_ms(m, "cpu_user_ms", r->cpu_user_ms, ok);
     put_ms(m, "cpu_system_ms", r->cpu_system_ms, ok);
     put_metric(m, "memory_peak_bytes", r->memory_peak_bytes, ok);

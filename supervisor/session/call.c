@@ -85,6 +85,27 @@ static void on_ended(void *context, struct receipt *r, bool alive)
         session_kick(s);
 }
 
+/* No interpreter could be had. */
+static void on_refused(void *context, const struct error *why)
+{
+    struct session_call *call = context;
+    struct session *s = call->session;
+    struct error told = *why; /* it may lie in the place that is closed now */
+    pop(s);
+    call->running = false;
+    s->calls--;
+    if (s->closing || call->cancelled) {
+        session_answer_cancelled(call);
+    } else {
+        session_close_place(s);
+        refuse(call, &told);
+    }
+    if (s->closing)
+        session_finish_close(s);
+    else
+        session_kick(s);
+}
+
 static int start(struct session *s, struct session_call *call, struct error *err)
 {
     const struct backend_class *class = s->sessions->backend->class;
@@ -100,12 +121,11 @@ static int start(struct session *s, struct session_call *call, struct error *err
         call->created = true;
         s->place_calls = 0;
     }
-    char name[48];
-    snprintf(name, sizeof name, "<call %llu>", (unsigned long long)s->calls + 1);
+    snprintf(call->name, sizeof call->name, "<call %llu>", (unsigned long long)s->calls + 1);
     struct backend_call request = {.code = call->code, .code_length = call->code_length,
-                                   .filename = call->filename ? call->filename : name, .number = s->calls + 1,
+                                   .filename = call->filename ? call->filename : call->name, .number = s->calls + 1,
                                    .timeout_seconds = call->timeout_seconds, .files = call->files, .file_count = call->file_count};
-    struct backend_observer observer = {.output = on_output, .ended = on_ended, .context = call};
+    struct backend_observer observer = {.output = on_output, .ended = on_ended, .refused = on_refused, .context = call};
     if (class->place_call(s->place, &request, &observer, err) < 0)
         return -1;
     s->calls++;

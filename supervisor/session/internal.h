@@ -5,7 +5,7 @@
 #include "backend/backend.h"
 #include "session/session.h"
 
-enum { SESSIONS_MAX = 256, IDLE_SECONDS = 1800, CALLS_WAITING_MAX = 64, FILES_BYTES_MAX = 32 << 20 };
+enum { SESSIONS_MAX = 4096, IDLE_SECONDS = 1800, CALLS_WAITING_MAX = 64, FILES_BYTES_MAX = 32 << 20 };
 
 struct session_call {
     struct session *session;
@@ -13,7 +13,8 @@ struct session_call {
     struct session_observer observer;
     char *code;
     size_t code_length;
-    char *filename;                  /* NULL: "<call N>" */
+    char *filename;                  /* NULL: `name` */
+    char name[48];                   /* "<call N>" */
     double timeout_seconds;
     uint64_t memory_bytes;
     struct backend_file *files;

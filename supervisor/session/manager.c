@@ -139,6 +139,11 @@ static void forget_observers(struct session *s)
         call->observer = (struct session_observer){.done = done_for_nobody};
 }
 
+static bool is_busy(const struct sessions *s)
+{
+    return s->list || s->places_closing || !s->backend->class->quiet(s->backend);
+}
+
 void sessions_free(struct sessions *s)
 {
     uint64_t deadline = clock_now() + GOODBYE_MS * 1000000ull;
@@ -148,14 +153,15 @@ void sessions_free(struct sessions *s)
             close_session(at);
     }
     /* UV_RUN_NOWAIT and a short sleep, not UV_RUN_ONCE: another handle of the caller's may keep the loop waiting for ever. */
-    while ((s->list || s->places_closing) && clock_now() < deadline) {
+    s->backend->class->retire(s->backend);
+    while (is_busy(s) && clock_now() < deadline) {
         uv_run(s->loop, UV_RUN_NOWAIT);
-        if (s->list || s->places_closing)
+        if (is_busy(s))
             uv_sleep(1);
     }
     /* A process in uninterruptible sleep outlived our patience: what its callbacks use must stay. The end of this process ends the
      * jail all the same (PR_SET_PDEATHSIG, and end of file on init's control socket). */
-    if (s->list || s->places_closing) {
+    if (is_busy(s)) {
         for (struct session *at = s->list; at; at = at->next)
             forget_observers(at);
         return;
@@ -282,9 +288,9 @@ int session_destroy(struct sessions *s, const char *id, void (*done)(void *), vo
     return 0;
 }
 
-void sessions_warm(struct sessions *s, const char *policy)
+void sessions_warm(struct sessions *s, const char *policy, unsigned spares)
 {
-    s->backend->class->warm(s->backend, policy);
+    s->backend->class->warm(s->backend, policy, spares);
 }
 
 size_t sessions_pending(const struct sessions *s)

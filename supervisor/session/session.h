@@ -71,8 +71,9 @@ cJSON *sessions_list(const struct sessions *s);
  * "default" may be destroyed like any other (it is made anew by its next call). -1: unknown id. */
 int session_destroy(struct sessions *s, const char *id, void (*done)(void *context), void *context, struct error *err);
 
-/* Start the zygote of `policy` now, so that the first call is quick. Errors are kept for the first call. */
-void sessions_warm(struct sessions *s, const char *policy);
+/* Many calls will come: start `policy` now, so that the first one is quick, and keep `spares` jails ready for new sessions of each
+ * policy that is used. Errors are kept for the first call. */
+void sessions_warm(struct sessions *s, const char *policy, unsigned spares);
 
 /* Number of calls that are accepted and not yet answered. */
 size_t sessions_pending(const struct sessions *s);

@@ -245,7 +245,7 @@ def test_client_that_goes_away(program):
 def test_descriptors_do_not_leak(server):
     server.value('1', 'same')
     server.refused({'code': 5})
-    before = watch.descriptors(server.pid)
+    before = watch.settled(lambda: watch.descriptors(server.pid))
     for number in range(20):
         server.refused({'code': '1', 'timeout': -number - 1})
         server.call('1/0', 'same', expect='error')

@@ -213,12 +213,13 @@ def test_answers_that_are_pending_at_end_of_input(program):
 
 
 def test_list_and_destroy(server):
-    server.value('1', 'gone')
-    before = len(watch.jailed(server.pid))
+    server.value('import threading, time\nfor _ in range(6): threading.Thread(target=time.sleep, args=(60,), daemon=True).start()\n1', 'gone')
+    pid = watch.with_threads(server.pid, 7)
+    assert pid
     rows = server.tool('list_sessions', {})['structuredContent']['sessions']
     assert 'gone' in {row['id'] for row in rows}
     assert not server.tool('destroy_session', {'session_id': 'gone'}).get('isError')
-    assert watch.wait_until(lambda: len(watch.jailed(server.pid)) < before, 3)
+    assert watch.wait_until(lambda: not os.path.exists(f'/proc/{pid}'), 3)
     assert 'gone' in server.refused({'session_id': 'gone'}, name='destroy_session')
     assert server.call('1', 'gone')['session']['created'] is True
 

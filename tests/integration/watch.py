@@ -210,3 +210,15 @@ def rss(pid):
 
 def descriptors(pid):
     return len(os.listdir(f'/proc/{pid}/fd'))
+
+
+def settled(number, seconds=5):
+    """The value of number() once it has stayed the same for a moment: spare jails are made while nobody waits."""
+    deadline = time.monotonic() + seconds
+    last, same = number(), 0
+    while same < 5 and time.monotonic() < deadline:
+        time.sleep(0.05)
+        now = number()
+        same = same + 1 if now == last else 0
+        last = now
+    return last

@@ -128,12 +128,13 @@ START_TEST(each_shipped_policy_compiles)
     struct buf config = {0};
     ck_assert_msg(policy_load(POLICIES[_i], &policy, &err) == 0, "%s", err.message);
     ck_assert_msg(plant_new(policy, &plant, &err) == 0, "%s", err.message);
+    ck_assert_msg(plant_compile(plant, &err) == 0, "%s", err.message);
     ck_assert_uint_gt(plant->seal.filter_count, 10);
     ck_assert_uint_gt(plant->seal.filter_notify_count, 10);
     ck_assert_uint_gt(plant->disk_bytes, 0);
     ck_assert(plant->required & LAYER_BIT(LAYER_SECCOMP));
     ck_assert(plant->required & LAYER_BIT(LAYER_USER_NAMESPACE));
-    ck_assert_int_eq(plant_zygote_config(plant, &config, &err), 0);
+    ck_assert_int_eq(plant_zygote_config(plant, false, &config, &err), 0);
     buf_free(&config);
     plant_free(plant);
 }

@@ -160,73 +160,135 @@ START_TEST(an_incomplete_seal_plan_runs_nothing)
 }
 END_TEST
 
-static void end(struct jail *j)
+struct ground {
+    struct yard yard;
+    struct jail_plan plan;
+    struct jail_maker maker;
+    struct cgroup_pool pool;
+};
+
+static const struct cgroup_limits LIMITS = {.memory_bytes = 64 << 20, .pids = 8, .cpus = 0.5};
+
+static void prepare(struct ground *g)
+{
+    struct error err = {0};
+    memset(g, 0, sizeof *g);
+    ck_assert_msg(yard_open(&g->yard, &err) == 0, "%s: %s", err.step, err.message);
+    fill(&g->plan);
+}
+
+static void start_maker(struct ground *g)
+{
+    struct error err = {0};
+    ck_assert_msg(jail_maker_start(&g->yard, &g->plan, &g->maker, &err) == 0, "%s: %s", err.step, err.message);
+}
+
+static int make_one(struct ground *g, struct jail *ret, struct error *err)
+{
+    return jail_make(&g->yard, &g->maker, &g->pool, &LIMITS, ret, err);
+}
+
+static void give_back(struct ground *g)
+{
+    jail_maker_stop(&g->maker);
+    cgroup_pool_empty(&g->pool);
+    jail_plan_free(&g->plan);
+    yard_close(&g->yard);
+}
+
+static void end(struct ground *g, struct jail *j)
 {
     jail_kill(j);
-    for (int i = 0; i < 2000 && !jail_end(j); i++)
+    for (int i = 0; i < 2000 && !jail_end(j, &g->pool); i++)
         poll(NULL, 0, 2);
 }
 
 /* The one that needs a kernel: on a host without user namespaces it fails, and doctor says what to do. */
 START_TEST(a_jail_is_made_and_seen_from_outside)
 {
-    struct yard yard;
-    struct jail_plan plan = {0};
+    struct ground g;
     struct jail jail, other;
-    struct cgroup_limits limits = {.memory_bytes = 64 << 20, .pids = 8, .cpus = 0.5};
     struct error err = {0};
-    ck_assert_msg(yard_open(&yard, &err) == 0, "%s: %s", err.step, err.message);
-    fill(&plan);
-    ck_assert_msg(jail_make(&yard, &plan, &limits, &jail, &err) == 0, "%s: %s", err.step, err.message);
-    ck_assert_msg(jail_make(&yard, &plan, &limits, &other, &err) == 0, "%s: %s", err.step, err.message);
+    prepare(&g);
+    start_maker(&g);
+    ck_assert_msg(make_one(&g, &jail, &err) == 0, "%s: %s", err.step, err.message);
+    ck_assert_msg(make_one(&g, &other, &err) == 0, "%s: %s", err.step, err.message);
     ck_assert(jail.layers & LAYER_BIT(LAYER_PIVOT_ROOT));
     ck_assert(jail.layers & LAYER_BIT(LAYER_READ_ONLY_ROOT));
     layer_set claimed = jail.layers | LAYER_BIT(LAYER_CAPABILITIES) | LAYER_BIT(LAYER_NO_NEW_PRIVS) | LAYER_BIT(LAYER_SECCOMP);
     ck_assert_msg(jail_inspect(jail.init, claimed, &err) == 0, "%s", err.message);
     /* and the look itself can fail: this very process has none of it */
     ck_assert_int_lt(jail_inspect(getpid(), claimed, &err), 0);
-    end(&jail);
-    end(&other);
-    jail_plan_free(&plan);
-    yard_close(&yard);
+    end(&g, &jail);
+    end(&g, &other);
+    give_back(&g);
 }
 END_TEST
 
 START_TEST(a_mount_that_is_missing_makes_no_jail)
 {
-    struct yard yard;
-    struct jail_plan plan = {0};
+    struct ground g;
     struct jail jail;
-    struct cgroup_limits limits = {.memory_bytes = 64 << 20, .pids = 8, .cpus = 0.5};
     struct error err = {0};
-    ck_assert_msg(yard_open(&yard, &err) == 0, "%s: %s", err.step, err.message);
-    fill(&plan);
-    plan.mounts[1].optional = false;
-    ck_assert_int_lt(jail_make(&yard, &plan, &limits, &jail, &err), 0);
+    prepare(&g);
+    g.plan.mounts[1].optional = false;
+    start_maker(&g);
+    ck_assert_int_lt(make_one(&g, &jail, &err), 0);
     ck_assert_str_eq(err.step, "mounts.source");
     ck_assert_ptr_nonnull(strstr(err.message, "/no/such/thing"));
-    jail_plan_free(&plan);
-    yard_close(&yard);
+    give_back(&g);
 }
 END_TEST
 
 START_TEST(closing_the_control_socket_ends_the_jail)
 {
-    struct yard yard;
-    struct jail_plan plan = {0};
+    struct ground g;
     struct jail jail;
-    struct cgroup_limits limits = {.memory_bytes = 64 << 20, .pids = 8, .cpus = 0.5};
     struct error err = {0};
-    ck_assert_int_eq(yard_open(&yard, &err), 0);
-    fill(&plan);
-    ck_assert_int_eq(jail_make(&yard, &plan, &limits, &jail, &err), 0);
+    prepare(&g);
+    start_maker(&g);
+    ck_assert_msg(make_one(&g, &jail, &err) == 0, "%s: %s", err.step, err.message);
     close(jail.control);
     jail.control = -1;
     struct pollfd p = {.fd = jail.init_pidfd, .events = POLLIN};
     ck_assert_int_eq(poll(&p, 1, 2000), 1);
-    end(&jail);
-    jail_plan_free(&plan);
-    yard_close(&yard);
+    end(&g, &jail);
+    give_back(&g);
+}
+END_TEST
+
+/* ISOLATION.md row 35: the next one in the same cgroup finds no trace of the one before. */
+START_TEST(a_cgroup_is_used_again_with_fresh_accounts)
+{
+    struct ground g;
+    struct jail jail;
+    struct error err = {0};
+    struct cgroup_usage usage;
+    char name[64];
+    prepare(&g);
+    start_maker(&g);
+    ck_assert_msg(make_one(&g, &jail, &err) == 0, "%s: %s", err.step, err.message);
+    enum cgroup_kind kind = g.yard.cgroups.kind;
+    snprintf(name, sizeof name, "%s", jail.cgroup.name);
+    end(&g, &jail);
+    if (kind == CGROUP_V1 || kind == CGROUP_HYBRID) {
+        ck_assert_uint_eq(g.pool.count, 1);
+        ck_assert_msg(make_one(&g, &jail, &err) == 0, "%s: %s", err.step, err.message);
+        ck_assert_str_eq(jail.cgroup.name, name);
+        cgroup_usage(&jail.cgroup, &usage);
+        ck_assert(usage.memory_peak < 4 << 20);
+        ck_assert(usage.oom_kills == 0);
+        end(&g, &jail);
+        struct cgroup_limits others = LIMITS;
+        others.pids++;
+        struct cgroup cg;
+        ck_assert_int_eq(cgroup_pool_take(&g.pool, &g.yard.cgroups, &others, &cg, &err), 0);
+        ck_assert_str_ne(cg.name, name);
+        cgroup_remove(&cg);
+    } else {
+        ck_assert_uint_eq(g.pool.count, 0);
+    }
+    give_back(&g);
 }
 END_TEST
 
@@ -257,6 +319,7 @@ static Suite *suite(void)
     TCase *live = unit_group(s, "live");
     tcase_add_test(live, an_incomplete_seal_plan_runs_nothing);
     tcase_add_test(live, a_jail_is_made_and_seen_from_outside);
+    tcase_add_test(live, a_cgroup_is_used_again_with_fresh_accounts);
     tcase_add_test(live, a_mount_that_is_missing_makes_no_jail);
     tcase_add_test(live, closing_the_control_socket_ends_the_jail);
     tcase_add_test(live, the_probe_agrees_with_itself);

@@ -1,0 +1,16 @@
+/* For a program that runs one call (configuration.lean): modules of the standard library that we adjust are not imported at the start,
+ * which would cost more than the interpreter itself; they are adjusted when the guest imports them. */
+#ifndef SNIPARA_PYHOST_DEFERRED_H
+#define SNIPARA_PYHOST_DEFERRED_H
+
+#include "base/error.h"
+
+struct deferred {
+    const char *module;
+    int (*adjust)(struct error *err); /* right after its code has run; a failure becomes an ImportError */
+};
+
+/* `list` ends with a NULL module and stays the caller's. Before the policy's own import hooks. */
+int deferred_install(const struct deferred *list, struct error *err);
+
+#endif

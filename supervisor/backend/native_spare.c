@@ -1,0 +1,50 @@
+#include "backend/native.h"
+
+#include "backend/nursery.h"
+
+static bool is_spare(const struct backend_place *p, const struct nursery *n)
+{
+    return p->nursery == n && p->spare && !p->closing && p->end == END_NONE && !p->gone && p->stage != PLACE_FAILED;
+}
+
+unsigned native_spare_count(const struct nursery *n)
+{
+    unsigned count = 0;
+    for (const struct backend_place *p = n->native->places; p; p = p->next)
+        count += is_spare(p, n);
+    return count;
+}
+
+int native_make_spare(struct nursery *n, struct error *err)
+{
+    if (!native_place_new(n, n->plant->policy->limits.memory_bytes, true, err))
+        return -1;
+    nursery_serve(n);
+    return 0;
+}
+
+/* The readiest one with these limits. */
+struct backend_place *native_take_spare(struct nursery *n, uint64_t memory_bytes)
+{
+    struct backend_place *best = NULL;
+    for (struct backend_place *p = n->native->places; p; p = p->next)
+        if (is_spare(p, n) && p->memory_bytes == memory_bytes && (!best || p->stage > best->stage))
+            best = p;
+    if (best) {
+        best->spare = false;
+        best->was_spare = best->stage == PLACE_READY;
+        for (int i = 0; i < WATCH_COUNT; i++)
+            if (best->watched[i])
+                uv_ref((uv_handle_t *)&best->polls[i]);
+    }
+    return best;
+}
+
+void native_close_spares(struct nursery *n)
+{
+    for (struct backend_place *p = n->native->places, *next; p; p = next) {
+        next = p->next;
+        if (is_spare(p, n))
+            native_place_close(p, NULL, NULL);
+    }
+}
