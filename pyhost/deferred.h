@@ -1,5 +1,5 @@
-/* For a program that runs one call (configuration.lean): modules of the standard library that we adjust are not imported at the start,
- * which would cost more than the interpreter itself; they are adjusted when the guest imports them. */
+/* Modules of the standard library that we adjust, but that few programs need: they are adjusted when the guest imports them, instead of
+ * being imported at the start. For a program that runs one call (configuration.lean) that is all of them. */
 #ifndef SNIPARA_PYHOST_DEFERRED_H
 #define SNIPARA_PYHOST_DEFERRED_H
 

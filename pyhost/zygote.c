@@ -151,27 +151,26 @@ static int receive_configuration(struct error *err)
     return result;
 }
 
-static const struct deferred ADJUSTED[] = {{"multiprocessing.resource_tracker", tracker_silence}, {"inspect", classes_patch_inspect},
-                                           {"linecache", source_publish}, {NULL, NULL}};
+/* Few programs need multiprocessing, and its modules would be in every payload's memory. */
+static const struct deferred LATER[] = {{"multiprocessing.resource_tracker", tracker_silence}, {NULL, NULL}};
+static const struct deferred ALL_LATER[] = {{"multiprocessing.resource_tracker", tracker_silence}, {"inspect", classes_patch_inspect},
+                                            {"linecache", source_publish}, {NULL, NULL}};
 
-/* The same adjustments at once, so that every payload has them. */
-static int adjust_now(struct error *err)
+static int adjust(bool lean, struct error *err)
 {
-    for (const struct deferred *d = ADJUSTED; d->module; d++) {
-        PyObject *module = PyImport_ImportModule(d->module);
-        if (!module)
-            return error_from_python(err, "interpreter", "a module that is to be adjusted cannot be imported");
-        Py_DECREF(module);
-        if (d->adjust(err) < 0)
-            return -1;
-    }
-    return 0;
+    if (lean)
+        return deferred_install(ALL_LATER, err);
+    PyObject *inspect = PyImport_ImportModule("inspect"); /* imports linecache, too */
+    Py_XDECREF(inspect);
+    if (!inspect)
+        return error_from_python(err, "interpreter", "inspect cannot be imported");
+    return classes_patch_inspect(err) < 0 ? -1 : deferred_install(LATER, err);
 }
 
 static int start_python(int *ret_threads, struct error *err)
 {
     if (interpreter_set_up(&configuration, err) < 0 || streams_install(err) < 0 ||
-        (configuration.lean ? deferred_install(ADJUSTED, err) : adjust_now(err)) < 0 || interpreter_preload(&configuration, err) < 0 ||
+        adjust(configuration.lean, err) < 0 || interpreter_preload(&configuration, err) < 0 ||
         imports_install(&configuration, err) < 0 || execute_prepare(&configuration, err) < 0)
         return -1;
     if (!configuration.lean && (execute_warm(err) < 0 || interpreter_settle(err) < 0))

@@ -51,6 +51,49 @@ static int plan_mounts(struct plant *p, struct error *err)
     return 0;
 }
 
+/* Where a path of ours leads on this host: /bin is a link into /usr on most systems. */
+static void resolve_link(const char *path, char *ret, size_t size)
+{
+    char target[64] = "";
+    ssize_t n = readlink(path, target, sizeof target - 1);
+    if (n > 0 && strncmp(target, "usr/", 4) == 0)
+        snprintf(ret, size, "/%s", target);
+    else
+        snprintf(ret, size, "%s", path);
+}
+
+static bool covers(const struct seal_path *above, const struct seal_path *path, const char *where)
+{
+    size_t n = strlen(above->path);
+    return strncmp(where, above->path, n) == 0 && where[n] == '/' && (above->write || !path->write) && (above->exec || !path->exec);
+}
+
+/* Rights add up on the way to the root (landlock(7)), so a path with no more of them than one above it needs no rule; each rule is four
+ * system calls in every jail. */
+static void drop_covered_paths(struct plant *p)
+{
+    struct seal_plan *s = &p->seal;
+    size_t kept = 0;
+    for (size_t i = 0; i < s->path_count; i++) {
+        char where[4096];
+        bool covered = false;
+        if (p->policy->rootfs)
+            snprintf(where, sizeof where, "%s", s->paths[i].path);
+        else
+            resolve_link(s->paths[i].path, where, sizeof where);
+        for (size_t k = 0; k < s->path_count && !covered; k++)
+            covered = k != i && s->paths[k].path && covers(&s->paths[k], &s->paths[i], where);
+        if (covered) {
+            free(s->paths[i].path);
+            s->paths[i].path = NULL;
+        }
+    }
+    for (size_t i = 0; i < s->path_count; i++)
+        if (s->paths[i].path)
+            s->paths[kept++] = s->paths[i];
+    s->path_count = kept;
+}
+
 /* What the jail has by itself, beside the policy's mounts. Landlock follows the mounts: a path that no line names is out of reach
  * even when a mount brought it. */
 static int plan_paths(struct plant *p, struct error *err)
@@ -64,7 +107,10 @@ static int plan_paths(struct plant *p, struct error *err)
     for (size_t i = 0; i < sizeof OWN / sizeof *OWN; i++)
         if (add_path(p, OWN[i].path, OWN[i].write, OWN[i].exec, err) < 0)
             return -1;
-    return p->policy->rootfs ? add_path(p, "/usr", false, true, err) : 0;
+    if (p->policy->rootfs && add_path(p, "/usr", false, true, err) < 0)
+        return -1;
+    drop_covered_paths(p);
+    return 0;
 }
 
 static void add_rlimit(struct seal_plan *s, int resource, uint64_t value)
