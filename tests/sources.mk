@@ -80,5 +80,5 @@ EXTRA_DIST += \
 	tests/integration/test_exec.py tests/integration/test_bad_input.py tests/integration/test_walls.py \
 	tests/integration/test_probes.py tests/integration/test_sessions.py tests/integration/test_notebook.py \
 	tests/integration/test_output.py tests/integration/test_doctor.py tests/integration/test_policies.py \
-	tests/integration/test_documents.py tests/integration/test_attacks.py \
+	tests/integration/test_documents.py tests/integration/test_attacks.py tests/integration/test_spares.py \
 	tests/mcp/.npmrc tests/mcp/package.json tests/mcp/package-lock.json tests/mcp/client.test.mjs

@@ -38,8 +38,9 @@ struct backend_observer {
      * frees it afterwards. `alive` false: the interpreter is gone with its variables, close the place. Never called from inside
      * backend functions. */
     void (*ended)(void *context, struct receipt *r, bool alive);
-    /* Instead of `ended`: no interpreter could be had, nothing ran. Close the place. */
-    void (*refused)(void *context, const struct error *why);
+    /* Instead of `ended`: no interpreter could be had, nothing ran. Close the place. `transient`: a helper died meanwhile, another attempt
+     * has a new one. */
+    void (*refused)(void *context, const struct error *why, bool transient);
     void *context;
 };
 

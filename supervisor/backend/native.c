@@ -188,15 +188,17 @@ void native_payload_exited(void *context, struct zygote *z, const struct zygote_
     }
 }
 
-void native_zygote_lost(struct nursery *n, uint64_t id, const struct error *why)
+void native_zygote_lost(struct nursery *n, uint64_t id, const struct error *why, bool transient)
 {
     for (struct backend_place *p = n->native->places, *next; p; p = next) {
         next = p->next;
         bool waits = p->nursery == n && p->zygote_id == 0 && !n->zygote && p->stage != PLACE_FAILED;
         if (p->zygote_id != id && !waits)
             continue;
-        if (p->stage != PLACE_READY)
+        if (p->stage != PLACE_READY) {
+            p->transient = transient;
             native_place_fail(p, why);
+        }
         adopt(p);
         if (p->init_gone)
             await_exit_status(p);

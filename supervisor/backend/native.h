@@ -63,6 +63,7 @@ struct backend_place {
     uv_timer_t timer;              /* patience with the opening, time-out of the call, patience with a dying jail, retries of the cgroup */
     int open_handles;
     struct error failure;          /* PLACE_FAILED: why */
+    bool transient;                /* a helper died; with a new one it may go well */
 
     struct buf in, out;            /* channel */
     bool exited;                   /* the payload's wait status is known */
@@ -96,7 +97,7 @@ int native_place_open(struct backend *b, const char *policy, uint64_t memory_byt
 void native_stop_opening(struct backend_place *p);
 void native_place_fail(struct backend_place *p, const struct error *why);
 void native_maker_word(struct nursery *n, const struct maker_word *word);
-void native_maker_lost(struct nursery *n, const struct error *why);
+void native_maker_lost(struct nursery *n, const struct error *why, bool transient);
 void native_payload_spawned(void *context, struct zygote *z, uint64_t id, pid_t pid, int pidfd, const struct error *failure);
 void native_on_control(uv_poll_t *handle, int status, int events);
 /* The payload's first word, in the channel's buffer. */
@@ -107,7 +108,7 @@ void native_watch(struct backend_place *p, int which, int fd);
 void native_place_kill(struct backend_place *p, enum native_end why);
 void native_place_close(struct backend_place *p, void (*done)(void *), void *context);
 void native_payload_exited(void *context, struct zygote *z, const struct zygote_exit *exit);
-void native_zygote_lost(struct nursery *n, uint64_t zygote_id, const struct error *why);
+void native_zygote_lost(struct nursery *n, uint64_t zygote_id, const struct error *why, bool transient);
 void native_maker_answered_dying(struct backend_place *p, bool init_runs);
 bool native_has_payload_of(const struct native *n, uint64_t zygote_id);
 /* native_spare.c */

@@ -30,6 +30,8 @@ static void finish(struct backend_place *p, bool alive)
     r->finished_wall = clock_wall();
     p->calling = false;
     uv_timer_stop(&p->timer);
+    if (p->nursery->short_of_spares)
+        nursery_tend(p->nursery);
     struct receipt done = *r; /* the observer may start the next call in this place */
     memset(r, 0, sizeof *r);
     struct backend_observer observer = p->observer;

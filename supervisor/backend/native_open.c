@@ -67,7 +67,7 @@ void native_place_fail(struct backend_place *p, const struct error *why)
     } else if (p->pending) {
         p->pending = NULL;
         struct backend_observer observer = p->observer;
-        observer.refused(observer.context, why);
+        observer.refused(observer.context, why, p->transient);
     }
 }
 
@@ -115,7 +115,7 @@ static void try_ready(struct backend_place *p)
         const struct backend_call *call = p->pending;
         p->pending = NULL;
         if (native_call_begin(p, call, &err) < 0)
-            p->observer.refused(p->observer.context, &err);
+            p->observer.refused(p->observer.context, &err, false);
     }
     nursery_serve(n);
     nursery_tend(n);
@@ -221,13 +221,14 @@ void native_maker_word(struct nursery *n, const struct maker_word *word)
     }
 }
 
-void native_maker_lost(struct nursery *n, const struct error *why)
+void native_maker_lost(struct nursery *n, const struct error *why, bool transient)
 {
     for (struct backend_place *p = n->native->places, *next; p; p = next) {
         next = p->next;
         if (p->nursery != n || p->gone || p->jail.init > 0)
             continue;
         bool asked = p->jail.request != 0;
+        p->transient = transient;
         native_place_fail(p, why);
         if (asked)
             native_maker_answered_dying(p, false);

@@ -2,6 +2,8 @@
 
 #include "backend/nursery.h"
 
+#include <poll.h>
+
 static bool is_spare(const struct backend_place *p, const struct nursery *n)
 {
     return p->nursery == n && p->spare && !p->closing && p->end == END_NONE && !p->gone && p->stage != PLACE_FAILED;
@@ -23,15 +25,23 @@ int native_make_spare(struct nursery *n, struct error *err)
     return 0;
 }
 
+/* Its end may not have come round the loop yet. */
+static bool has_ended(const struct backend_place *p)
+{
+    struct pollfd payload = {.fd = p->fds[WATCH_PAYLOAD], .events = POLLIN};
+    return p->stage == PLACE_READY && poll(&payload, 1, 0) != 0;
+}
+
 /* The readiest one with these limits. */
 struct backend_place *native_take_spare(struct nursery *n, uint64_t memory_bytes)
 {
     struct backend_place *best = NULL;
     for (struct backend_place *p = n->native->places; p; p = p->next)
-        if (is_spare(p, n) && p->memory_bytes == memory_bytes && (!best || p->stage > best->stage))
+        if (is_spare(p, n) && p->memory_bytes == memory_bytes && (!best || p->stage > best->stage) && !has_ended(p))
             best = p;
     if (best) {
         best->spare = false;
+        n->short_of_spares = true;
         best->was_spare = best->stage == PLACE_READY;
         for (int i = 0; i < WATCH_COUNT; i++)
             if (best->watched[i])

@@ -24,10 +24,11 @@ static void on_handle_closed(uv_handle_t *handle)
 
 static void lose_maker(struct nursery *n, const struct error *why)
 {
+    bool worked = n->maker.ready;
     if (n->maker_watched)
         uv_poll_stop(&n->maker_poll);
     jail_maker_stop(&n->maker);
-    native_maker_lost(n, why);
+    native_maker_lost(n, why, worked);
 }
 
 static void on_maker(uv_poll_t *handle, int status, int events)
@@ -57,7 +58,7 @@ static void on_maker_closed(uv_handle_t *handle)
     if (nursery_ready(n, &err) == 0)
         nursery_serve(n);
     else
-        native_maker_lost(n, &err);
+        native_maker_lost(n, &err, false);
 }
 
 /* Somebody may have ended the maker (the host's OOM killer, say). A new one stands in the same outer namespace, and all that lives
@@ -123,6 +124,7 @@ static void on_zygote_gone(void *context, struct zygote *z, const struct error *
 {
     struct nursery *n = context;
     uint64_t id = zygote_id(z);
+    bool worked = zygote_ready(z);
     if (z == n->zygote)
         n->zygote = NULL;
     else if (z == n->successor)
@@ -131,7 +133,7 @@ static void on_zygote_gone(void *context, struct zygote *z, const struct error *
         if (n->retired[i] == z)
             n->retired[i] = NULL;
     zygote_stop(z);
-    native_zygote_lost(n, id, why);
+    native_zygote_lost(n, id, why, worked);
 }
 
 static int start_zygote(struct nursery *n, struct zygote **ret, struct error *err)
@@ -167,6 +169,7 @@ static void on_tend(uv_timer_t *timer)
 {
     struct nursery *n = timer->data;
     struct error ignored;
+    n->short_of_spares = false;
     if (n->closing || n->opening > 0 || n->barren || native_spare_count(n) >= n->native->spares)
         return;
     if (nursery_ready(n, &ignored) < 0 || native_make_spare(n, &ignored) < 0)

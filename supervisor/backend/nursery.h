@@ -22,6 +22,7 @@ struct nursery {
     uv_timer_t tend;                               /* makes spares while nobody waits */
     int open_handles;
     unsigned opening;                              /* places between their request and readiness */
+    bool short_of_spares;                          /* one was taken; the end of a call is the time to look */
     bool barren;                                   /* the last spare failed: no more before a session has asked */
 };
 

@@ -86,14 +86,20 @@ static void on_ended(void *context, struct receipt *r, bool alive)
 }
 
 /* No interpreter could be had. */
-static void on_refused(void *context, const struct error *why)
+static void on_refused(void *context, const struct error *why, bool transient)
 {
     struct session_call *call = context;
     struct session *s = call->session;
     struct error told = *why; /* it may lie in the place that is closed now */
-    pop(s);
     call->running = false;
     s->calls--;
+    if (transient && !call->repeated && !s->closing && !call->cancelled) {
+        call->repeated = true; /* once: nothing of it ran */
+        session_close_place(s);
+        session_kick(s);
+        return;
+    }
+    pop(s);
     if (s->closing || call->cancelled) {
         session_answer_cancelled(call);
     } else {

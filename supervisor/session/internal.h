@@ -23,6 +23,7 @@ struct session_call {
     bool created;                    /* the session was made for this call */
     bool lost;                       /* the interpreter ended between the last call and this one */
     bool running, cancelled;
+    bool repeated;                   /* its first interpreter was lost with a helper before it ran */
 };
 
 struct session {

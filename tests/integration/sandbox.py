@@ -111,8 +111,8 @@ class Server:
     """`snipara-sandbox mcp-serve` and a client of it. Requests may overlap: start() returns an id, wait(id) its answer."""
     live = set()
 
-    def __init__(self, program, env=None, handshake=True):
-        self.process = program.start('mcp-serve', env=env, stdin=subprocess.PIPE, stderr=open(program.home / 'server.err', 'ab'))
+    def __init__(self, program, env=None, handshake=True, arguments=()):
+        self.process = program.start('mcp-serve', *arguments, env=env, stdin=subprocess.PIPE, stderr=open(program.home / 'server.err', 'ab'))
         self.pid, self.next_id, self.lock = self.process.pid, 1, threading.Lock()
         self.errors = program.home / 'server.err'
         self.answers, self.arrived, self.notifications, self.strays = {}, threading.Condition(), queue.Queue(), []
