@@ -60,6 +60,7 @@ def test_a_spare_that_dies_is_replaced(server):
     spares = ready(server)
     for pid in spares:
         os.kill(pid, signal.SIGKILL)
+    assert watch.wait_until(lambda: not spares & set(watch.jailed(server.pid)), 5 * sandbox.SCALE)
     assert server.call('6 * 7', 'next', expect='ok')['result']['json'] == 42
     assert not spares & ready(server, SPARES + 1)
 
