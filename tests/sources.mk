@@ -7,6 +7,7 @@ UNIT_TESTS = \
 	tests/unit/test_base_misc \
 	tests/unit/test_policy \
 	tests/unit/test_seccomp \
+	tests/unit/test_syscalls \
 	tests/unit/test_receipt \
 	tests/unit/test_mcp_protocol \
 	tests/unit/test_jail \
@@ -24,8 +25,12 @@ tests_unit_test_base_misc_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_base_misc_LDADD = $(UNIT_LIBS)
 tests_unit_test_policy_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_policy_LDADD = $(UNIT_LIBS)
+tests_unit_test_seccomp_SOURCES = tests/unit/test_seccomp.c tests/unit/bpf_eval.c tests/unit/bpf_eval.h
 tests_unit_test_seccomp_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_seccomp_LDADD = $(UNIT_LIBS)
+tests_unit_test_syscalls_SOURCES = tests/unit/test_syscalls.c tests/unit/bpf_eval.c tests/unit/bpf_eval.h
+tests_unit_test_syscalls_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_syscalls_LDADD = $(UNIT_LIBS)
 tests_unit_test_receipt_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_receipt_LDADD = $(UNIT_LIBS)
 tests_unit_test_mcp_protocol_CPPFLAGS = $(UNIT_CPPFLAGS)
@@ -42,6 +47,7 @@ TESTS = $(check_PROGRAMS) tests/floors.py
 AM_TESTS_ENVIRONMENT = \
 	SNIPARA_SANDBOX_POLICY_DIR='$(abs_top_srcdir)/policies'; export SNIPARA_SANDBOX_POLICY_DIR; \
 	SNIPARA_SANDBOX_PYHOST='$(abs_top_builddir)/snipara-pyhost'; export SNIPARA_SANDBOX_PYHOST; \
+	SNIPARA_GOLDEN_DIR='$(abs_top_srcdir)/tests/golden'; export SNIPARA_GOLDEN_DIR; \
 	PYTHONDONTWRITEBYTECODE=1; export PYTHONDONTWRITEBYTECODE;
 
 # libFuzzer targets: `make fuzzers` after ./configure CC=clang --enable-fuzz CFLAGS='-g -O1 -fsanitize=fuzzer-no-link'
@@ -66,6 +72,12 @@ tests_fuzz_fuzz_mcp_line_LDADD = $(SUPERVISOR_LIBS)
 fuzzers: $(FUZZ_TARGETS)
 endif
 
+# The answers of the seccomp filters, written anew: for a change of a policy, to be read as a difference by its reviewer.
+update-golden: tests/unit/test_syscalls
+	SNIPARA_SANDBOX_POLICY_DIR='$(abs_top_srcdir)/policies' SNIPARA_GOLDEN_DIR='$(abs_top_srcdir)/tests/golden' \
+		tests/unit/test_syscalls --update-golden
+.PHONY: update-golden
+
 # The whole test command, and what is too long for every change (FUZZ_SECONDS=600, CASES=directory of the behaviour cases).
 check-all:
 	$(abs_top_srcdir)/scripts/check-all
@@ -74,7 +86,7 @@ check-long:
 .PHONY: check-all check-long fuzzers
 
 EXTRA_DIST += \
-	tests/unit/unit.h tests/fuzz/json.dict tests/fuzz/mcp_line.dict tests/fuzz/corpus \
+	tests/golden tests/unit/unit.h tests/fuzz/json.dict tests/fuzz/mcp_line.dict tests/fuzz/corpus \
 	tests/floors.py tests/totals.py tests/cases.py \
 	tests/integration/conftest.py tests/integration/sandbox.py tests/integration/watch.py \
 	tests/integration/test_exec.py tests/integration/test_bad_input.py tests/integration/test_walls.py \

@@ -35,12 +35,15 @@ struct seccomp_compiled {
     int last_known;                       /* largest call number that libseccomp knows */
 };
 
-/* Compile for the native architecture (AUDIT_ARCH_X86_64 or AUDIT_ARCH_AARCH64 ...). Unknown call names in the profile are skipped (profiles name calls of other
+/* Compile for an architecture, AUDIT_ARCH_X86_64 or AUDIT_ARCH_AARCH64, whatever this machine is. Unknown call names in the profile are skipped (profiles name calls of other
  * architectures and newer kernels), unknown actions and operators are errors that name the entry. */
+int seccomp_compile_for(uint32_t arch, const cJSON *oci, struct seccomp_compiled **ret, struct error *err);
+/* The same for this machine. */
 int seccomp_compile(const cJSON *oci, struct seccomp_compiled **ret, struct error *err);
 void seccomp_compiled_free(struct seccomp_compiled *c);
 
-/* Name of a call number on the native architecture, or NULL. The caller frees with free(). */
+/* Name of a call number on an architecture, on this machine's, or NULL. The caller frees with free(). */
+char *seccomp_call_name_for(uint32_t arch, int number);
 char *seccomp_call_name(int number);
 
 #endif

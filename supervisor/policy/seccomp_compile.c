@@ -68,7 +68,15 @@ static int export_program(scmp_filter_ctx ctx, struct seccomp_program *ret, stru
     return 0;
 }
 
-static int build(const struct oci_profile *profile, bool notify, struct seccomp_program *ret, struct error *err) {
+/* libseccomp's rules are written in native numbers and translated to the architecture of the context. */
+static int choose_architecture(scmp_filter_ctx ctx, uint32_t arch) {
+    if (arch == seccomp_arch_native())
+        return 0;
+    int r = seccomp_arch_add(ctx, arch);
+    return r < 0 ? r : seccomp_arch_remove(ctx, seccomp_arch_native());
+}
+
+static int build(uint32_t arch, const struct oci_profile *profile, bool notify, struct seccomp_program *ret, struct error *err) {
     uint32_t fallback = notify ? SCMP_ACT_NOTIFY : profile->default_action;
     scmp_filter_ctx ctx __attribute__((cleanup(release_))) = seccomp_init(fallback);
     if (!ctx)
@@ -76,6 +84,8 @@ static int build(const struct oci_profile *profile, bool notify, struct seccomp_
     /* x32 numbers on x86_64 end in libseccomp's "bad architecture": answered as a kernel without x32 does. A true foreign
      * architecture is killed by the second program, whose answer is stricter. */
     int r = seccomp_attr_set(ctx, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(ENOSYS));
+    if (r == 0)
+        r = choose_architecture(ctx, arch);
     if (r == 0)
         r = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2); /* binary tree by number: a few comparisons instead of hundreds */
     if (r < 0)
@@ -85,7 +95,7 @@ static int build(const struct oci_profile *profile, bool notify, struct seccomp_
         uint32_t action = effective(rule->action, notify);
         if (action == fallback)
             continue; /* libseccomp refuses a rule that says what the default says */
-        r = seccomp_rule_add_exact_array(ctx, action, rule->number, rule->arg_count, rule->args);
+        r = seccomp_rule_add_exact_array(ctx, action, rule->native, rule->arg_count, rule->args);
         if (r < 0 && r != -EEXIST)
             return error_set(err, STEP, -r, "libseccomp refuses the rule for system call %s", rule->name);
     }
@@ -102,13 +112,13 @@ static struct sock_filter *emit(struct sock_filter *at, uint16_t code, uint32_t 
 
 /* The second program, by hand: number ranges that libseccomp knows pass on, the rest is ENOSYS, so that libc's and Python's
  * fallbacks for calls newer than this profile work as on an older kernel. x32 numbers (bit 30) and -1 lie above every range. */
-static int build_unknown(const bool known[SECCOMP_NUMBERS], struct seccomp_program *ret, struct error *err) {
+static int build_unknown(uint32_t arch, const bool known[SECCOMP_NUMBERS], struct seccomp_program *ret, struct error *err) {
     cleanup_free struct sock_filter *code = calloc(2 * SECCOMP_NUMBERS + 8, sizeof *code);
     if (!code)
         return error_set(err, STEP, ENOMEM, "unknown calls");
     struct sock_filter *at = code;
     at = emit(at, LOAD(arch));
-    at = emit(at, BPF_JMP | BPF_JEQ | BPF_K, seccomp_arch_native(), 1, 0); /* libseccomp's tokens are AUDIT_ARCH_* values */
+    at = emit(at, BPF_JMP | BPF_JEQ | BPF_K, arch, 1, 0); /* libseccomp's tokens are AUDIT_ARCH_* values */
     at = emit(at, RETURN(SECCOMP_RET_KILL_PROCESS));
     at = emit(at, LOAD(nr));
     for (uint32_t low = 0; low < SECCOMP_NUMBERS; low++) {
@@ -165,27 +175,27 @@ static void fill_errno(const struct oci_profile *profile, const bool known[SECCO
             errno_of[profile->rules[i].number] = EPERM;
 }
 
-int seccomp_compile(const cJSON *oci, struct seccomp_compiled **ret, struct error *err) {
+int seccomp_compile_for(uint32_t arch, const cJSON *oci, struct seccomp_compiled **ret, struct error *err) {
     struct oci_profile profile = {0};
-    if (oci_parse(oci, &profile, err) < 0)
+    if (oci_parse(oci, arch, &profile, err) < 0)
         return -1;
     /* Programs are made for kernels with every feature; whether this one has a listener is found out when it is loaded. */
     seccomp_api_set(6);
     struct seccomp_compiled *made = calloc(1, sizeof *made);
     bool known[SECCOMP_NUMBERS];
     for (int nr = 0; made && nr < SECCOMP_NUMBERS; nr++) {
-        cleanup_free char *name = seccomp_call_name(nr);
+        cleanup_free char *name = seccomp_call_name_for(arch, nr);
         known[nr] = name != NULL;
         if (name)
             made->last_known = nr;
     }
     int r = made ? check_conflicts(&profile, err) : error_set(err, STEP, ENOMEM, "seccomp");
     if (r == 0)
-        r = build(&profile, false, &made->filter, err);
+        r = build(arch, &profile, false, &made->filter, err);
     if (r == 0)
-        r = build(&profile, action_is_errno(profile.default_action), &made->filter_notify, err);
+        r = build(arch, &profile, action_is_errno(profile.default_action), &made->filter_notify, err);
     if (r == 0)
-        r = build_unknown(known, &made->unknown, err);
+        r = build_unknown(arch, known, &made->unknown, err);
     if (r == 0)
         r = put_behind_unknown(&made->unknown, &made->filter, err);
     if (r == 0)
@@ -199,6 +209,10 @@ int seccomp_compile(const cJSON *oci, struct seccomp_compiled **ret, struct erro
     return r;
 }
 
+int seccomp_compile(const cJSON *oci, struct seccomp_compiled **ret, struct error *err) {
+    return seccomp_compile_for(seccomp_arch_native(), oci, ret, err);
+}
+
 void seccomp_compiled_free(struct seccomp_compiled *c) {
     if (!c)
         return;
@@ -208,6 +222,10 @@ void seccomp_compiled_free(struct seccomp_compiled *c) {
     free(c);
 }
 
+char *seccomp_call_name_for(uint32_t arch, int number) {
+    return number < 0 ? NULL : seccomp_syscall_resolve_num_arch(arch, number);
+}
+
 char *seccomp_call_name(int number) {
-    return number < 0 ? NULL : seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, number);
+    return seccomp_call_name_for(seccomp_arch_native(), number);
 }

@@ -170,10 +170,10 @@ int oci_check_entries(const cJSON *entries, const char *where, struct error *err
     return 0;
 }
 
-static int add_rules(struct oci_profile *profile, const struct oci_rule *entry, const cJSON *names, struct error *err) {
+static int add_rules(struct oci_profile *profile, const struct oci_rule *entry, const cJSON *names, uint32_t arch, struct error *err) {
     for (const cJSON *name = names->child; name; name = name->next) {
         /* __NR_SCMP_ERROR is a name that libseccomp does not know, other negative numbers belong to other architectures */
-        int nr = seccomp_syscall_resolve_name(name->valuestring);
+        int nr = seccomp_syscall_resolve_name_arch(arch, name->valuestring);
         if (nr < 0)
             continue;
         if (profile->count == RULES_MAX)
@@ -188,12 +188,13 @@ static int add_rules(struct oci_profile *profile, const struct oci_rule *entry, 
         struct oci_rule *rule = &profile->rules[profile->count++];
         *rule = *entry;
         rule->number = nr;
+        rule->native = seccomp_syscall_resolve_name(name->valuestring);
         rule->name = name->valuestring;
     }
     return 0;
 }
 
-static int check_top(const cJSON *oci, struct error *err) {
+static int check_top(const cJSON *oci, uint32_t arch, struct error *err) {
     static const char *const known[] = {"defaultAction", "defaultErrnoRet", "architectures", "flags", "listenerPath",
                                         "listenerMetadata", "syscalls", "comment", NULL};
     if (check_keys(oci, known, "profile", err) < 0)
@@ -207,8 +208,8 @@ static int check_top(const cJSON *oci, struct error *err) {
         return error_set(err, STEP, 0, "architectures: must be an array of strings");
     if (syscalls && !cJSON_IsArray(syscalls))
         return error_set(err, STEP, 0, "syscalls: must be an array");
-    /* Only the native architecture is ever entered; a profile that lists others is fine, one that lacks it was not meant for here. */
-    bool native = !architectures || !architectures->child;
+    /* Only one architecture is ever entered; a profile that lists others is fine, one that lacks it was not meant for here. */
+    bool listed = !architectures || !architectures->child;
     for (const cJSON *a = architectures ? architectures->child : NULL; a; a = a->next) {
         if (!cJSON_IsString(a) || strncmp(a->valuestring, "SCMP_ARCH_", 10) != 0)
             return error_set(err, STEP, 0, "architectures: must hold names such as \"SCMP_ARCH_X86_64\"");
@@ -217,16 +218,16 @@ static int check_top(const cJSON *oci, struct error *err) {
             char c = a->valuestring[10 + i];
             lower[i] = c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
         }
-        native = native || seccomp_arch_resolve_name(lower) == seccomp_arch_native();
+        listed = listed || seccomp_arch_resolve_name(lower) == arch;
     }
-    if (!native)
+    if (!listed)
         return error_set(err, STEP, 0, "architectures: this machine's is not listed, so the profile was not written for it");
     return 0;
 }
 
-int oci_parse(const cJSON *oci, struct oci_profile *ret, struct error *err) {
+int oci_parse(const cJSON *oci, uint32_t arch, struct oci_profile *ret, struct error *err) {
     struct oci_profile profile = {0};
-    if (check_top(oci, err) < 0 || parse_action(oci, "defaultAction", "defaultErrnoRet", "", &profile.default_action, err) < 0)
+    if (check_top(oci, arch, err) < 0 || parse_action(oci, "defaultAction", "defaultErrnoRet", "", &profile.default_action, err) < 0)
         return -1;
     if (profile.default_action == SCMP_ACT_NOTIFY)
         profile.default_action = SCMP_ACT_ERRNO(EPERM); /* the notifying program is made from every ERRNO default */
@@ -236,7 +237,7 @@ int oci_parse(const cJSON *oci, struct oci_profile *ret, struct error *err) {
         char at[WHERE_MAX];
         struct oci_rule rule;
         snprintf(at, sizeof at, "syscalls[%d]", index);
-        if (parse_entry(entry, at, &rule, err) < 0 || add_rules(&profile, &rule, json_get(entry, "names"), err) < 0) {
+        if (parse_entry(entry, at, &rule, err) < 0 || add_rules(&profile, &rule, json_get(entry, "names"), arch, err) < 0) {
             oci_free(&profile);
             return -1;
         }

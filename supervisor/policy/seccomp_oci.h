@@ -13,7 +13,8 @@
 #define OCI_ARGUMENTS 6
 
 struct oci_rule {
-    int number;        /* on the native architecture */
+    int number;        /* on the architecture that the profile is read for: for tables and BPF */
+    int native;        /* what libseccomp's interface takes: the native number, or its pseudo number for a call that is not native */
     const char *name;  /* lives in the JSON */
     uint32_t action;   /* SCMP_ACT_* with its errno */
     struct scmp_arg_cmp args[OCI_ARGUMENTS];
@@ -27,8 +28,9 @@ struct oci_profile {
 };
 
 /* Unknown keys, actions, operators and what this program cannot honour (flags, listenerPath, docker's template members) are
- * errors that name the entry ("syscalls[3].args[0].op"). Calls that this architecture lacks are left out. */
-int oci_parse(const cJSON *oci, struct oci_profile *ret, struct error *err);
+ * errors that name the entry ("syscalls[3].args[0].op"). Calls that `arch` (SCMP_ARCH_*, the native one by its own value) lacks are
+ * left out. */
+int oci_parse(const cJSON *oci, uint32_t arch, struct oci_profile *ret, struct error *err);
 void oci_free(struct oci_profile *profile);
 
 /* Check an array in the form of `syscalls`; `where` is its name in messages. */

@@ -95,7 +95,7 @@ static int add_network(cJSON *syscalls) {
 
 int seccomp_resolve(const cJSON *profile, const cJSON *add, enum network_mode network, cJSON **ret, struct error *err) {
     struct oci_profile checked;
-    if (oci_parse(profile, &checked, err) < 0)
+    if (oci_parse(profile, seccomp_arch_native(), &checked, err) < 0)
         return -1;
     oci_free(&checked);
     if (oci_check_entries(add, "seccomp.add", err) < 0)

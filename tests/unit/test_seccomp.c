@@ -1,5 +1,6 @@
-/* The compiled seccomp programs: a small evaluator of classic BPF runs them over tables of calls, and one live check compares the
- * evaluator with the kernel. */
+/* The compiled seccomp programs: the evaluator of classic BPF runs them over tables of calls, and one live check compares the
+ * evaluator with the kernel. Every number and every argument rule: test_syscalls.c. */
+#include "bpf_eval.h"
 #include "unit.h"
 
 #include "base/cleanup.h"
@@ -28,50 +29,7 @@
 #define ALLOW SECCOMP_RET_ALLOW
 #define NOTIFY SECCOMP_RET_USER_NOTIF
 #define DENY(code) (SECCOMP_RET_ERRNO | (code))
-#define BAD 0xdeadbeefu /* the program is not well formed */
-
-/* One program over one call, as the kernel's interpreter does it (linux/filter.h, seccomp_check_filter's subset). */
-static uint32_t evaluate(const struct seccomp_program *p, const struct seccomp_data *data)
-{
-    uint32_t a = 0, x = 0, memory[BPF_MEMWORDS] = {0};
-    for (size_t pc = 0; pc < p->count; pc++) {
-        const struct sock_filter *f = &p->code[pc];
-        bool taken;
-        switch (f->code) {
-        case BPF_LD | BPF_W | BPF_ABS:
-            if (f->k % 4 || f->k + 4 > sizeof *data)
-                return BAD;
-            memcpy(&a, (const char *)data + f->k, 4);
-            continue;
-        case BPF_LD | BPF_IMM: a = f->k; continue;
-        case BPF_LD | BPF_MEM: a = memory[f->k % BPF_MEMWORDS]; continue;
-        case BPF_ST: memory[f->k % BPF_MEMWORDS] = a; continue;
-        case BPF_MISC | BPF_TAX: x = a; continue;
-        case BPF_MISC | BPF_TXA: a = x; continue;
-        case BPF_ALU | BPF_AND | BPF_K: a &= f->k; continue;
-        case BPF_ALU | BPF_OR | BPF_K: a |= f->k; continue;
-        case BPF_JMP | BPF_JA: pc += f->k; continue;
-        case BPF_JMP | BPF_JEQ | BPF_K: taken = a == f->k; break;
-        case BPF_JMP | BPF_JGT | BPF_K: taken = a > f->k; break;
-        case BPF_JMP | BPF_JGE | BPF_K: taken = a >= f->k; break;
-        case BPF_JMP | BPF_JSET | BPF_K: taken = (a & f->k) != 0; break;
-        case BPF_RET | BPF_K: return f->k;
-        case BPF_RET | BPF_A: return a;
-        default: return BAD;
-        }
-        pc += taken ? f->jt : f->jf;
-    }
-    return BAD; /* fell off the end */
-}
-
-/* seccomp_run_filters(): newest first, the smallest action as a signed number wins, the newest on a tie. */
-static uint32_t combine(const struct seccomp_program *older, const struct seccomp_program *newer, const struct seccomp_data *data)
-{
-    uint32_t first = evaluate(newer, data), second = evaluate(older, data);
-    if (first == BAD || second == BAD)
-        return BAD;
-    return (int32_t)(second & SECCOMP_RET_ACTION_FULL) < (int32_t)(first & SECCOMP_RET_ACTION_FULL) ? second : first;
-}
+#define BAD BPF_EVAL_BAD
 
 static struct seccomp_data call_of(int number, const uint64_t args[6])
 {
@@ -84,7 +42,7 @@ static struct seccomp_data call_of(int number, const uint64_t args[6])
 static uint32_t verdict(const struct seccomp_compiled *c, bool notify, int number, const uint64_t args[6])
 {
     struct seccomp_data data = call_of(number, args);
-    return combine(notify ? &c->filter_notify : &c->filter, &c->unknown, &data);
+    return bpf_eval_both(notify ? &c->filter_notify : &c->filter, &c->unknown, &data);
 }
 
 static struct seccomp_compiled *compiled_policy(const char *name)
@@ -313,10 +271,10 @@ START_TEST(test_foreign_numbers)
     struct seccomp_compiled *c = compiled_policy("default");
     struct seccomp_data data = call_of(0, NULL);
     data.arch = data.arch == AUDIT_ARCH_I386 ? AUDIT_ARCH_X86_64 : AUDIT_ARCH_I386; /* int 0x80 */
-    ck_assert_uint_eq(combine(&c->filter, &c->unknown, &data), KILL);
-    ck_assert_uint_eq(combine(&c->filter_notify, &c->unknown, &data), KILL);
+    ck_assert_uint_eq(bpf_eval_both(&c->filter, &c->unknown, &data), KILL);
+    ck_assert_uint_eq(bpf_eval_both(&c->filter_notify, &c->unknown, &data), KILL);
     data.arch = 0;
-    ck_assert_uint_eq(combine(&c->filter, &c->unknown, &data), KILL);
+    ck_assert_uint_eq(bpf_eval_both(&c->filter, &c->unknown, &data), KILL);
     static const uint32_t odd[] = {X32, X32 + 1, X32 + 59, X32 + 512, X32 + 547, 0x7fffffff, 0x80000000, 0xffffffff, 1024, 100000};
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
         ck_assert_msg(verdict(c, false, (int)odd[i], NULL) == DENY(ENOSYS), "%x", odd[i]);
