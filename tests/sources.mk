@@ -93,4 +93,5 @@ EXTRA_DIST += \
 	tests/integration/test_probes.py tests/integration/test_sessions.py tests/integration/test_notebook.py \
 	tests/integration/test_output.py tests/integration/test_doctor.py tests/integration/test_policies.py \
 	tests/integration/test_documents.py tests/integration/test_attacks.py tests/integration/test_spares.py \
+	tests/escape/conftest.py tests/escape/test_syscall_matrix.py tests/escape/test_public_faults.py \
 	tests/mcp/.npmrc tests/mcp/package.json tests/mcp/package-lock.json tests/mcp/client.test.mjs
