@@ -21,7 +21,8 @@ static const char help[] =
     "\n"
     "  list        the policies that can be used, and where each comes from\n"
     "  show        one policy with all that it inherits\n"
-    "  check       read a policy as a call would, and point out what is dangerous in it; exit code 1 when it is not valid\n"
+    "  check       read a policy as a call would, and point out what is dangerous in it; exit code 1 when it is not valid,\n"
+    "              or allows a dangerous system call without a comment\n"
     "  trust       record that you have read a project's policy, so that it may do more than narrow an installed one\n"
     "\n"
     "  --explain   each rule in words\n"
@@ -146,12 +147,24 @@ static bool is_file(const char *operand)
     return strchr(operand, '/') || (length > 5 && !strcmp(operand + length - 5, ".json"));
 }
 
+static int errors_in(const cJSON *findings)
+{
+    int count = 0;
+    for (const cJSON *entry = findings->child; entry; entry = entry->next)
+        count += !strcmp(json_get_string(entry, "severity"), "error");
+    return count;
+}
+
 static int print_findings(const struct policy *p, const cJSON *findings)
 {
+    int errors = errors_in(findings);
     for (const cJSON *entry = findings->child; entry; entry = entry->next)
         printf("%s: %s: %s\n", json_get_string(entry, "severity"), json_get_string(entry, "where"), json_get_string(entry, "message"));
-    printf("%s: policy %s is valid, %s\n", p->path, p->name, p->digest);
-    return fflush(stdout) == 0 ? 0 : 1;
+    if (errors)
+        printf("%s: policy %s is refused: %d error%s\n", p->path, p->name, errors, errors == 1 ? "" : "s");
+    else
+        printf("%s: policy %s is valid, %s\n", p->path, p->name, p->digest);
+    return fflush(stdout) == 0 && !errors ? 0 : 1;
 }
 
 static int policy_check_command(const struct request *rq)
@@ -169,13 +182,14 @@ static int policy_check_command(const struct request *rq)
     if (!rq->json)
         return print_findings(p, findings);
     cleanup_json cJSON *document = cJSON_CreateObject();
-    cJSON_AddTrueToObject(document, "valid");
+    bool valid = !errors_in(findings);
+    cJSON_AddBoolToObject(document, "valid", valid);
     cJSON_AddStringToObject(document, "name", p->name);
     cJSON_AddStringToObject(document, "path", p->path);
     cJSON_AddStringToObject(document, "origin", policy_origin_name(p->origin));
     cJSON_AddStringToObject(document, "digest", p->digest);
     cJSON_AddItemToObject(document, "findings", steal_ptr(&findings));
-    return print_json(document);
+    return print_json(document) == 0 && valid ? 0 : 1;
 }
 
 static int policy_trust_command(const struct request *rq)

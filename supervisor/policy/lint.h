@@ -1,4 +1,4 @@
-/* Findings about a policy: {severity, where, message}. */
+/* Findings about a policy: {severity, where, message}. An "error" refuses it in `policy check`, "warning" and "note" do not. */
 #ifndef SNIPARA_POLICY_LINT_H
 #define SNIPARA_POLICY_LINT_H
 
@@ -13,5 +13,8 @@ void finding(struct findings *f, const char *severity, const char *where, const 
 
 /* The rules of the resolved seccomp profile. */
 void lint_seccomp(const cJSON *oci, struct findings *f);
+
+/* The calls that are allowed with a comment or not at all, by index; NULL behind the last. */
+const char *lint_dangerous_call(size_t index);
 
 #endif

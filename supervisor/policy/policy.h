@@ -101,7 +101,7 @@ const char *policy_origin_name(enum policy_origin origin);
 int policy_list(cJSON **ret, struct error *err);
 
 /* Findings that are not errors: a dangerous call allowed without a comment, a mount of /etc, preload in deny mode ...
- * JSON array of {severity:"warning"|"note", where, message}. */
+ * JSON array of {severity:"error"|"warning"|"note", where, message}. */
 int policy_lint(const struct policy *p, cJSON **ret, struct error *err);
 
 /* `policy show --explain`: each rule in words, one paragraph per section. The caller frees. */

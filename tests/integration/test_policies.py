@@ -59,6 +59,19 @@ def test_check_names_file_key_and_remedy(program):
     assert code != 0 and b'mine.json' in err + out and b'pidz' in err + out
 
 
+@pytest.mark.parametrize('comment, code', [(None, 1), (' ', 1), ('a tracer runs in this jail', 0)])
+def test_a_dangerous_call_needs_a_comment(program, comment, code):
+    entry = {'names': ['ptrace', 'setreuid'], 'action': 'SCMP_ACT_ALLOW', **({'comment': comment} if comment else {})}
+    path = program.home / 'work' / 'mine.json'
+    path.write_text(json.dumps({'name': 'mine', 'extends': 'default', 'widen': True, 'widen_reason': 'r', 'seccomp': {'add': [entry]}}))
+    exit_code, out, _ = program.run('policy', 'check', path)
+    assert exit_code == code
+    for name in entry['names']:
+        assert (f'{name} is allowed without a comment' in out.decode()) == (code == 1), out
+    exit_code, out, _ = program.run('policy', 'check', path, '--json')
+    assert exit_code == code and json.loads(out)['valid'] == (code == 0)
+
+
 def test_a_policy_of_the_operator_narrows(program):
     directory = program.home / 'config' / 'snipara-sandbox' / 'policies'
     directory.mkdir(parents=True)
