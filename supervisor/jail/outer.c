@@ -14,6 +14,7 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 enum { CHILD_CONTROL = 3, CHILD_PROGRAM = 4, CHILD_ERRORS = 5 };
@@ -78,9 +79,31 @@ _Noreturn static void namespace_child(int go, int errors)
     _exit(0);
 }
 
+/* /proc/self/exe of every process of a jail leads to the program by the mount that it was opened on, past the jail's own mounts, and
+ * whoever owns a file may change its mode, times and attributes, which Landlock does not cover (CVE-2019-5736's neighbourhood: an
+ * ordinary user's jail has that user's id). So the program runs from our read-only copy of the mounts. Root's jails own nothing of the
+ * host, so there a path that they cannot walk is no matter. */
+static int read_only_program(const struct outer_program *p)
+{
+    char link[32], path[4200];
+    struct stat given, found;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", p->program);
+    ssize_t n = readlink(link, path, sizeof path - 1);
+    path[n > 0 ? n : 0] = '\0';
+    cleanup_fd int fd = n > 0 ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    if (fstat(p->program, &given) < 0)
+        return -1;
+    if (fd >= 0 && fstat(fd, &found) == 0 && found.st_dev == given.st_dev && found.st_ino == given.st_ino)
+        return steal_fd(&fd);
+    return given.st_uid == geteuid() ? -1 : p->program;
+}
+
 _Noreturn static void child(const struct outer_program *p, int control, int errors, pid_t parent)
 {
     child_enter(p, errors);
+    int program = p->read_only ? read_only_program(p) : p->program;
+    if (program < 0)
+        child_fail(errors, "outer.program");
     sigset_t none;
     sigemptyset(&none);
     for (int sig = 1; sig < NSIG; sig++)
@@ -95,7 +118,7 @@ _Noreturn static void child(const struct outer_program *p, int control, int erro
         child_fail(errors, "outer.stdio");
     /* Out of the way first: the numbers below may be in use by what is moved there. stderr stays the supervisor's: a helper that
      * dies says why there. */
-    int c = fcntl(control, F_DUPFD, 64), x = fcntl(p->program, F_DUPFD, 64), e = fcntl(errors, F_DUPFD, 64);
+    int c = fcntl(control, F_DUPFD, 64), x = fcntl(program, F_DUPFD, 64), e = fcntl(errors, F_DUPFD, 64);
     if (c < 0 || x < 0 || e < 0 || dup2(c, CHILD_CONTROL) < 0 || dup3(x, CHILD_PROGRAM, O_CLOEXEC) < 0 || dup3(e, CHILD_ERRORS, O_CLOEXEC) < 0)
         child_fail(errors, "outer.descriptors");
     if (syscall(SYS_close_range, CHILD_ERRORS + 1, ~0u, 0) < 0)
