@@ -82,8 +82,7 @@ static int append_paths(const struct names *paths)
 int interpreter_set_up(const struct configuration *c, struct error *err)
 {
     /* What a guest may start again is the policy's choice; it never is this program, which is on the trusted side. */
-    if (set_text("executable", c->executable) < 0 || set_text("_base_executable", c->executable) < 0 ||
-        append_paths(&c->guest_paths) < 0)
+    if (set_text("executable", c->executable) < 0 || set_text("_base_executable", c->executable) < 0)
         return error_from_python(err, "interpreter", "sys cannot be set up");
     return 0;
 }
@@ -97,6 +96,9 @@ int interpreter_preload(const struct configuration *c, struct error *err)
             return error_wrap(err, "preload of '%s' (policy %s)", c->preload.items[i], c->policy);
         }
     }
+    /* Only now: here these paths are directories of the host, if there at all, and nothing may be loaded from them. */
+    if (append_paths(&c->guest_paths) < 0)
+        return error_from_python(err, "interpreter", "sys.path cannot be set up");
     return 0;
 }
 

@@ -157,8 +157,12 @@ static void sweep_directory(const char *base)
     struct dirent *e;
     while (d && (e = readdir(d))) {
         int pid, number;
-        char path[4400];
-        if (sscanf(e->d_name, "snipara-%d-%d", &pid, &number) != 2 || pid <= 0 || kill(pid, 0) == 0 || errno != ESRCH)
+        char path[4400], exact[64];
+        if (sscanf(e->d_name, "snipara-%9d-%9d", &pid, &number) != 2 || pid <= 0)
+            continue;
+        /* Written back it must be the same name: "snipara-1x", "+1" and what overflows are somebody else's (CVE-2026-30892). */
+        snprintf(exact, sizeof exact, "snipara-%d-%d", pid, number);
+        if (strcmp(exact, e->d_name) != 0 || kill(pid, 0) == 0 || errno != ESRCH)
             continue;
         snprintf(path, sizeof path, "%s/%s", base, e->d_name);
         rmdir(path); /* EBUSY: something still lives there; the next start tries again */
