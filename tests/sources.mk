@@ -97,4 +97,5 @@ EXTRA_DIST += \
 	tests/integration/test_output.py tests/integration/test_doctor.py tests/integration/test_policies.py \
 	tests/integration/test_documents.py tests/integration/test_attacks.py tests/integration/test_spares.py \
 	tests/escape/conftest.py tests/escape/test_syscall_matrix.py tests/escape/test_public_faults.py \
+	tests/escape/test_cve_2026_30892.py \
 	tests/mcp/.npmrc tests/mcp/package.json tests/mcp/package-lock.json tests/mcp/client.test.mjs

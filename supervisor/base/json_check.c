@@ -5,6 +5,7 @@
 #include "base/utf8.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* cJSON refuses more than CJSON_NESTING_LIMIT levels by itself; a caller's max_depth cannot ask for more. */
@@ -164,6 +165,22 @@ static bool digits(struct scan *s) {
     return true;
 }
 
+/* A double that is 0 where the text is not would pass as a right 0 (CVE-2026-30892 is what comes of that); infinity fits no range, so it
+ * needs no look here. Only an exponent can do it: NUMBER_LONGEST digits cannot. */
+static bool reads_as_zero(const char *text, size_t length) {
+    char copy[NUMBER_LONGEST + 1];
+    size_t mantissa = 0;
+    bool zero = true;
+
+    for (; mantissa < length && text[mantissa] != 'e' && text[mantissa] != 'E'; mantissa++)
+        zero = zero && !(text[mantissa] >= '1' && text[mantissa] <= '9');
+    if (mantissa == length || zero)
+        return false;
+    memcpy(copy, text, length);
+    copy[length] = '\0';
+    return strtod(copy, NULL) == 0;
+}
+
 static bool number(struct scan *s) {
     size_t start = s->at;
 
@@ -190,6 +207,8 @@ static bool number(struct scan *s) {
     }
     if (s->at - start > NUMBER_LONGEST)
         mark_unfit(s, start, "a number has more than 63 characters, which is not accepted");
+    else if (reads_as_zero(s->text + start, s->at - start))
+        mark_unfit(s, start, "a number is too close to 0 to be read");
     return true;
 }
 

@@ -33,7 +33,7 @@ static char first_character(const char *text, size_t length)
     return '\0';
 }
 
-/* A string holds NUL or a lone surrogate. Who sent it must hear so under its own id; a notification cannot be answered. */
+/* A string holds NUL or a lone surrogate, or a number is no double. Who sent it must hear so under its own id; a notification cannot be answered. */
 static void read_unfit(struct jsonrpc_message *m, bool has_id, const struct error *why)
 {
     const char *at;
@@ -47,8 +47,8 @@ static void read_unfit(struct jsonrpc_message *m, bool has_id, const struct erro
         return;
     }
     invalid(m, JSONRPC_INVALID_PARAMS,
-            "the request cannot be used: %.200s. Python source and tool arguments cannot hold NUL or lone surrogates: leave them out, "
-            "or let the code make them with chr()", why->message);
+            "the request cannot be used: %.200s%s", why->message, strstr(why->message, "a number ") ? "" :
+            ". Python source and tool arguments cannot hold NUL or lone surrogates: leave them out, or let the code make them with chr()");
 }
 
 static void read_object(struct jsonrpc_message *m, bool has_id)

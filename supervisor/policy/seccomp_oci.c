@@ -70,7 +70,9 @@ static int check_keys(const cJSON *object, const char *const *known, const char 
                      near ? "\"?" : "");
 }
 
-/* Numbers above 2^53 cannot be read exactly from JSON; a mask that lost bits would be another mask. */
+#define EXACT_MAX ((1ll << 53) - 1) /* 2^53 is also what 2^53 + 1 is read as */
+
+/* Numbers above EXACT_MAX cannot be read exactly from JSON; a mask that lost bits would be another mask. */
 static int number(const cJSON *object, const char *key, const char *where, int64_t max, int64_t missing, int64_t *ret, struct error *err) {
     *ret = missing;
     if (!json_get(object, key))
@@ -86,7 +88,7 @@ static int parse_argument(const cJSON *arg, const char *where, struct scmp_arg_c
     uint32_t op;
     char at[WHERE_MAX + 8];
     if (check_keys(arg, known, where, err) < 0 || number(arg, "index", where, OCI_ARGUMENTS - 1, -1, &index, err) < 0 ||
-        number(arg, "value", where, 1ll << 53, -1, &value, err) < 0 || number(arg, "valueTwo", where, 1ll << 53, 0, &two, err) < 0)
+        number(arg, "value", where, EXACT_MAX, -1, &value, err) < 0 || number(arg, "valueTwo", where, EXACT_MAX, 0, &two, err) < 0)
         return -1;
     snprintf(at, sizeof at, "%s.op", where);
     if (word_value(json_get(arg, "op"), operators, at, &op, err) < 0)

@@ -91,6 +91,13 @@ static const struct {
     {T("[1 2]"), JSON_BAD, "expected ',' or ']'"},
     {T("123456789012345678901234567890123456789012345678901234567890123"), JSON_OK, NULL},
     {T("1234567890123456789012345678901234567890123456789012345678901234"), JSON_UNFIT, "63 characters"},
+    {T("[-1E-400]"), JSON_UNFIT, "column 2"},
+    {T("1e-400"), JSON_UNFIT, "close to 0"},
+    {T("0.001e-330"), JSON_UNFIT, "close to 0"},
+    {T("0e999"), JSON_OK, NULL},
+    {T("-0.0E-999"), JSON_OK, NULL},
+    {T("1e308"), JSON_OK, NULL},
+    {T("5e-324"), JSON_OK, NULL},
     /* strings */
     {T("\"\\\"\\\\\\/\\b\\f\\n\\r\\t\\u00e9\""), JSON_OK, NULL},
     {T("\"\\ud83d\\ude00\""), JSON_OK, NULL},

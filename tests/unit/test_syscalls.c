@@ -360,7 +360,7 @@ END_TEST
 START_TEST(test_operators)
 {
     static const char *const words[] = {"NE", "LT", "LE", "EQ", "GE", "GT", "MASKED_EQ"};
-    static const uint64_t values[] = {0, 1, 0x7fffffff, 0x80000000, 0xffffffff, 0x100000000, 0x100000001, 0x1ffffffff, 0x500000003, 1ull << 53};
+    static const uint64_t values[] = {0, 1, 0x7fffffff, 0x80000000, 0xffffffff, 0x100000000, 0x100000001, 0x1ffffffff, 0x500000003, (1ull << 53) - 1};
     size_t count = sizeof values / sizeof *values;
     for (size_t v = 0; v < count; v++) {
         char text[512];
