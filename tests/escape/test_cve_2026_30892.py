@@ -264,6 +264,8 @@ def test_cve_2026_30892_swept_cgroups(program):
         base = next((pathlib.Path(row['point'] + watch.cgroup_paths('self')['']) for row in watch.mounts('self') if row['type'] == 'cgroup2'), None)
     if base is None or not os.access(base, os.W_OK):
         pytest.skip('kernel cannot: no cgroup can be made here')
+    base = base / f'faults-{os.getpid()}'  # where no other supervisor sweeps
+    base.mkdir()
     dead = next(pid for pid in range(3999999, 1000, -1) if not os.path.exists(f'/proc/{pid}'))
     kept = [f'snipara-{dead}x-1', f'snipara-{dead}-1x', f'snipara-0{dead}-1', f'snipara-+{dead}-1', f'snipara- {dead}-1', f'snipara-{dead}-1-2',
             f'snipara-{dead + (1 << 32)}-1', f'snipara-{dead}-{1 + (1 << 32)}', f'snipara--{dead}-1', f'snipara-{dead}-', 'snipara-99999999999999999999-1']
@@ -272,10 +274,11 @@ def test_cve_2026_30892_swept_cgroups(program):
     try:
         for path in made:
             path.mkdir()
-        program.exec_json('1', expect='ok')
+        process = program.start('exec', '-c', '1', preexec_fn=lambda: (base / 'cgroup.procs').write_text('0'))
+        out, err = process.communicate(timeout=60)
+        assert (process.returncode, out) == (0, b'1\n'), err
         assert not (base / swept).exists(), 'the twin: a true one is removed'
         assert [name for name in kept if (base / name).exists()] == kept
     finally:
-        for path in made:
-            if path.exists():
-                path.rmdir()
+        watch.remove_cgroups([path for path in made if path.exists()])
+        assert watch.wait_until(lambda: watch.remove_cgroups([base]) or not base.exists(), 5), os.listdir(base)
