@@ -94,6 +94,26 @@ static int make_dev(struct source devices[], struct error *err)
     return 0;
 }
 
+/* The kernel would follow a link in a root directory that came from elsewhere, or in a writable mount of an earlier jail, and before
+ * the pivot it leads to the host's tree: the mount lands there, and what the jail sees at its place is somebody else's
+ * (CVE-2025-31133, -52565, -52881). Without a root directory the first part of a path is our own, links to /usr included. */
+static int refuse_link(const struct jail_plan *plan, const char *target, struct error *err)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s", target);
+    for (char *slash = strchr(path, '/'), *first = slash;; slash = strchr(slash + 1, '/')) {
+        struct stat st;
+        if (slash)
+            *slash = '\0';
+        if ((plan->rootfs || slash != first) && lstat(path, &st) == 0 && S_ISLNK(st.st_mode))
+            return error_set(err, "mounts.target", ELOOP, "%s/%s is a symbolic link, and something is to be mounted at /%s: make it a directory",
+                             plan->rootfs ? plan->rootfs : "", path, target);
+        if (!slash)
+            return 0;
+        *slash = '/';
+    }
+}
+
 /* A jail can mount a fresh /proc only where one is fully visible already (fs/namespace.c, mount_too_revealing), so the template has
  * one; that of a pid namespace whose only process is gone, so that below the jail's own /proc nothing of the host is hidden. Where the
  * host masks parts of /proc this is refused: then jails have none, and the policy decides whether they run. */
@@ -222,11 +242,14 @@ int template_enter(const struct jail_plan *plan, struct error *err)
         return -1;
     if (!plan->rootfs && (make_root_links(t.root_trees, t.links, err) < 0 || write_etc(err) < 0))
         return -1;
-    if (make_dev(t.devices, err) < 0 || mount_dead_proc(err) < 0)
+    if (refuse_link(plan, "dev", err) < 0 || refuse_link(plan, "proc", err) < 0 || make_dev(t.devices, err) < 0 || mount_dead_proc(err) < 0)
         return -1;
     for (size_t i = 0; i < plan->mount_count; i++) {
         const struct plan_mount *m = &plan->mounts[i];
         const char *target = m->target + strspn(m->target, "/");
+        bool there = m->kind == PLAN_TMPFS || t.binds[i].tree >= 0;
+        if (there && refuse_link(plan, target, err) < 0)
+            return -1;
         /* A jail mounts its own tmpfs there. */
         if ((m->kind == PLAN_TMPFS ? tree_make_target(target, true, err) : attach(&t.binds[i], target, err)) < 0)
             return -1;
