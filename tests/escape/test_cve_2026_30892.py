@@ -6,6 +6,8 @@ import json
 import os
 import pathlib
 import re
+import subprocess
+import time
 
 import pytest
 
@@ -71,6 +73,21 @@ def test_cve_2026_30892_memory_option(program):
             assert receipt['limits']['memory_bytes'] == wanted, text
             accepted += 1
     assert accepted >= 6
+
+
+def test_cve_2026_30892_spares_option(program):
+    for text in odd('3') + ['64', '65', '003']:
+        code, out, err = program.run('mcp-serve', f'--spares={text}')
+        right = re.fullmatch('[0-9]+', text, re.ASCII) and int(text) <= 64
+        assert code == (0 if right else 2) and not out, (text, code, err)
+        assert right or b'--spares' in err, (text, err)
+    for text, count in (('0', 0), ('003', 3)):
+        process = program.start('mcp-serve', '--spares', text, stdin=subprocess.PIPE)
+        assert watch.wait_until(lambda: len(watch.jailed(process.pid)) == count, 10 * sandbox.SCALE), text
+        time.sleep(0.5)
+        assert len(watch.jailed(process.pid)) == count, text
+        process.communicate(timeout=10 * sandbox.SCALE)
+        assert process.returncode == 0
 
 
 # --- policies ---
