@@ -7,6 +7,7 @@
 """
 import argparse
 import contextlib
+import dataclasses
 import datetime
 import json
 import os
@@ -101,9 +102,8 @@ class Run:
             self.cpu_us += client.cpu_us
 
     def facts(self):
-        run = subprocess.run
-        python = measure.interpreter(None, self.given.program, self.environment, run)
-        version = run([python, '--version'], capture_output=True, text=True, check=True).stdout.strip()
+        python = measure.interpreter(self.given.program, self.environment)
+        version = subprocess.run([python, '--version'], capture_output=True, text=True, check=True).stdout.strip()
         with bench_client.Client(self.client, self.environment) as client:
             self.has_data = not self.given.smoke and peers.with_data(python, client)
         return {'schema': 'snipara-sandbox/bench/v1', 'mode': self.mode,
@@ -134,7 +134,7 @@ class Run:
             results['sessions'] = measure.live_sessions(client, 'default', self.plan)
         if self.has_data and self.mode == 'full':
             with self.serving() as client:
-                few = measure.dataclasses.replace(self.plan, sessions=self.plan.sessions[:1])
+                few = dataclasses.replace(self.plan, sessions=self.plan.sessions[:1])
                 results['sessions_data'] = measure.live_sessions(client, measure.DATA_POLICY, few)
 
     def speed(self, results):

@@ -2,11 +2,12 @@
 import dataclasses
 import json
 import statistics
+import subprocess
 import time
 
 import host
 import peers
-from client import BenchError, Client
+from client import BenchError
 
 DATA_POLICY = 'bench-data'  # `default` with numpy and pandas preloaded; bench.py writes it
 
@@ -144,6 +145,7 @@ def live_sessions(client, policy, plan):
     client.fresh(1, policy)  # the zygote stands
     before, took, rows, have, problem = look(client.server, plan), [], [], 0, None
     idle_before = idle(client.server, plan.idle_seconds)
+    drift = growth(0, before, look(client.server, plan))['available_kib']  # nothing of ours happened: what the rest of the machine did
     for count in plan.sessions:
         # The first and the last creations get the same treatment: a rest before, then back to back.
         for want in (plan.window, count - plan.window, count):
@@ -154,7 +156,7 @@ def live_sessions(client, policy, plan):
         if problem:
             break
     found = {'policy': policy, 'memory': rows, 'wanted': max(plan.sessions), 'reached': have, 'problem': problem,
-             'creation': {'first': summary(took[:plan.window]), 'last': summary(took[-plan.window:]), 'all': summary(took)},
+             'drift_kib': drift, 'creation': {'first': summary(took[:plan.window]), 'last': summary(took[-plan.window:]), 'all': summary(took)},
              'idle_empty': idle_before, 'idle_full': idle(client.server, plan.idle_seconds)}
     closing = client.shut()
     found['shut_ms'] = round(closing['wall_ns'] / 1e6, 1)
@@ -195,13 +197,10 @@ def rung(client):
             'missing': [row['layer'] for row in receipt['backend']['missing']]}
 
 
-def interpreter(client, program, environment, run):
+def interpreter(program, environment):
     """The very interpreter that the jail embeds: peers are measured with it."""
-    done = run([program, 'exec', '--json', '-c', 'import sys; print(sys.executable)'], env=environment, capture_output=True, text=True,
-               check=False)
+    done = subprocess.run([program, 'exec', '--json', '-c', 'import sys; print(sys.executable)'], env=environment, stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise BenchError(f'{program} exec does not run here: {(done.stdout or done.stderr).strip()[:400]}')
     return json.loads(done.stdout)['stdout'].strip()
-
-
-__all__ = ['Client', 'FULL', 'QUICK', 'SMOKE']

@@ -76,6 +76,13 @@ def test_bars_are_judged_by_the_median_of_the_repetitions(ours, met):
     assert bars['fresh jail, with pauses: at most 1/500 of docker run']['met'] is None
 
 
+@pytest.mark.parametrize('rates, met', [((480, 501), True), ((499, 300), False), ((), None)])
+def test_the_bar_of_throughput_takes_the_best(rates, met):
+    results = {'throughput': {'rows': [{'per_second': rate} for rate in rates]}}
+    bar = next(bar for bar in report.bars(results) if 'a second' in bar['bar'])
+    assert bar['met'] is met and bar['value'] == max(rates, default=None)
+
+
 @pytest.mark.parametrize('reached, kib, first, last, ticks, met', [
     (1000, 2.4e9 / 1024, 1000, 1500, 0, [True, True, True]), (1000, 2.6e9 / 1024, 1000, 1600, 1, [False, False, False]),
     (256, 1, 1000, 1000, 0, [None, None, True])])
