@@ -175,19 +175,20 @@ def flat(client, plan):
 
 
 def setup_steps(client, count, policy='default', pause_ms=0):
-    """Medians of what receipts of fresh sessions say of their own making: metrics.*_ms, and metrics.setup (microseconds by step)."""
-    whole, steps = {}, {}
+    """What receipts of fresh sessions say of their own making: metrics.*_ms, metrics.setup step by step, and how many were spares."""
+    whole, steps, spares = {}, {}, 0
     for _ in range(count):
         answer = client.open(1, policy)
         metrics = answer['last']['result']['structuredContent']['metrics']
         for name in ('queue_ms', 'setup_ms', 'wall_ms'):
             whole.setdefault(name, []).append(metrics[name])
-        for name, us in (metrics.get('setup') or {}).items():
-            if isinstance(us, (int, float)):
-                steps.setdefault(name, []).append(us)
+        setup = dict(metrics.get('setup') or {})
+        spares += bool(setup.pop('spare', False))
+        for name, us in setup.items():
+            steps.setdefault(name.removesuffix('_us'), []).append(us)
         client.shut()
         time.sleep(pause_ms / 1000)
-    return {'n': count, 'whole': {name: round(statistics.median(ms), 3) for name, ms in whole.items()},
+    return {'n': count, 'spares': spares, 'whole': {name: round(statistics.median(ms), 3) for name, ms in whole.items()},
             'steps': [{'step': name, **summary(us)} for name, us in steps.items()]}
 
 

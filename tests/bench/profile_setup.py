@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Where the making of a fresh session goes, from the receipts: medians of metrics.queue_ms, setup_ms, wall_ms, and of metrics.setup (microseconds
-by step) where the program reports it. The quick way to see what a change to the set-up brought; `make bench` prints the same tables.
+"""Where the making of a fresh session goes, from the receipts: medians of metrics.queue_ms, setup_ms, wall_ms, and of metrics.setup, step by
+step. The quick way to see what a change to the set-up brought; `make bench` prints the same tables.
 
     tests/bench/profile_setup.py --program build/snipara-sandbox [--count 50] [--policy default] [--pause-ms 40]
 """

@@ -147,9 +147,9 @@ def sessions_lines(found, title):
 
 def setup_lines(found):
     whole = ', '.join(f'{key[:-3]} {ms:.3f}' for key, ms in found['whole'].items())
-    lines = [f'From the receipts, medians of {found["n"]}, ms: {whole}.', '']
+    lines = [f'From the receipts, medians of {found["n"]}, ms: {whole}. {found["spares"]} of them stood ready before the call.', '']
     if found['steps']:
-        lines += table(('step', 'p50 µs', 'p99 µs'), [(row['step'], number(row['p50_us']), number(row['p99_us'])) for row in found['steps']])
+        lines += table(('step (they run side by side in several processes)', 'p50 µs', 'p99 µs'), [(row['step'], number(row['p50_us']), number(row['p99_us'])) for row in found['steps']])
     return lines
 
 
