@@ -16,4 +16,4 @@ CLEANFILES += bench-quick.json
 
 EXTRA_DIST += \
 	tests/bench/bench.py tests/bench/client.py tests/bench/engines.py tests/bench/host.py tests/bench/measure.py tests/bench/peers.py \
-	tests/bench/profile_setup.py tests/bench/report.py tests/integration/test_bench.py doc/BENCHMARKS.md
+	tests/bench/profile_setup.py tests/bench/report.py tests/integration/test_bench.py doc/BENCHMARKS.md doc/results/bench.json
