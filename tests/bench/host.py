@@ -126,6 +126,18 @@ def activity(pids):
     return ticks, switches
 
 
+def spent_ms(pids):
+    """CPU time of processes and of the children that they have reaped."""
+    ticks = 0
+    for pid in pids:
+        try:
+            with open(f'/proc/{pid}/stat', encoding='ascii', errors='replace') as text:
+                ticks += sum(int(field) for field in text.read().rpartition(')')[2].split()[11:15])
+        except (FileNotFoundError, ProcessLookupError):
+            pass
+    return ticks * 1000 / os.sysconf('SC_CLK_TCK')
+
+
 def meminfo_kib():
     found = {}
     with open('/proc/meminfo', encoding='ascii') as text:

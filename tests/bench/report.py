@@ -108,6 +108,7 @@ def paired_lines(results):
     if results.get('sustained'):
         lines += ['### Back to back', '']
         lines += way_lines(results, results['sustained']['ways'], ways.get('sustained'), ways.get('sustained-bwrap'))
+        lines += [f'CPU time of one fresh jail, in all its processes: {results["sustained"]["cpu_ms_per_jail"]:.2f} ms.', '']
         lines += cpu_line(results['sustained'])
     return lines
 
