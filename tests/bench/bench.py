@@ -205,6 +205,7 @@ def main():
             install()
         if os.geteuid() == 0:
             host.own_mounts()
+            engines.sweep()
         with tempfile.TemporaryDirectory(prefix='snipara-bench-') as directory:
             try:
                 write(given, Run(given, pathlib.Path(directory)).all())

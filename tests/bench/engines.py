@@ -78,6 +78,14 @@ def remove_cgroups(name):
                     time.sleep(0.02)
 
 
+def sweep():
+    """What runs that were killed (SIGKILL) could not take down themselves: their containers and cgroups."""
+    names = {path.name for path in pathlib.Path('/sys/fs/cgroup').glob('*/snipara-bench-*')}
+    for name in names:
+        if not os.path.exists(f'/proc/{name.split("-")[2]}'):
+            remove_cgroups(name)
+
+
 @contextlib.contextmanager
 def docker(directory, python, tar):
     """Ways that go through a dockerd of our own: a container for each call, and exec in one that stands."""
