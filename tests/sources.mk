@@ -12,6 +12,7 @@ UNIT_TESTS = \
 	tests/unit/test_receipt \
 	tests/unit/test_mcp_protocol \
 	tests/unit/test_jail \
+	tests/unit/test_collect \
 	tests/unit/test_backend
 
 UNIT_CPPFLAGS = $(libsupervisor_a_CPPFLAGS) $(CHECK_CFLAGS)
@@ -40,6 +41,8 @@ tests_unit_test_mcp_protocol_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_mcp_protocol_LDADD = $(UNIT_LIBS)
 tests_unit_test_jail_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_jail_LDADD = $(UNIT_LIBS)
+tests_unit_test_collect_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_collect_LDADD = $(UNIT_LIBS)
 tests_unit_test_backend_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_backend_LDADD = $(UNIT_LIBS)
 
@@ -97,5 +100,5 @@ EXTRA_DIST += \
 	tests/integration/test_output.py tests/integration/test_doctor.py tests/integration/test_policies.py \
 	tests/integration/test_documents.py tests/integration/test_attacks.py tests/integration/test_spares.py \
 	tests/escape/conftest.py tests/escape/test_syscall_matrix.py tests/escape/test_public_faults.py \
-	tests/escape/test_cve_2026_30892.py \
+	tests/escape/test_cve_2026_30892.py tests/integration/test_artifacts.py \
 	tests/mcp/.npmrc tests/mcp/package.json tests/mcp/package-lock.json tests/mcp/client.test.mjs

@@ -17,6 +17,10 @@ _snipara_sandbox() {
             return
             ;;
         exec:-c | exec:--timeout | exec:--memory) return ;;
+        exec:--output-dir)
+            mapfile -t COMPREPLY < <(compgen -d -- "$word")
+            return
+            ;;
         exec:--file | policy:check | policy:trust)
             mapfile -t COMPREPLY < <(compgen -f -- "$word")
             return
@@ -33,7 +37,7 @@ _snipara_sandbox() {
     case $command in
         exec)
             if [[ $word == -* ]]; then
-                mapfile -t COMPREPLY < <(compgen -W '-c -p --policy --timeout --memory --file --json --help' -- "$word")
+                mapfile -t COMPREPLY < <(compgen -W '-c -p --policy --timeout --memory --file --output-dir --json --help' -- "$word")
             else
                 mapfile -t COMPREPLY < <(compgen -f -- "$word")
             fi

@@ -30,6 +30,8 @@ struct backend_call {
     double timeout_seconds;
     const struct backend_file *files;
     size_t file_count;
+    bool keep_artifacts;       /* their contents in the receipt, not only their digests; and more time to read them: for a caller
+                                  whose loop serves nothing else */
 };
 
 struct backend_observer {

@@ -32,6 +32,7 @@ static void free_place(struct backend_place *p)
     close_fd(&p->fds[WATCH_PAYLOAD]); /* control and init's pidfd: jail_end has closed them */
     buf_free(&p->in);
     buf_free(&p->out);
+    collect_memory_free(&p->artifacts_seen);
     void (*closed)(void *) = p->closed;
     void *context = p->closed_context;
     free(p);
@@ -235,6 +236,8 @@ void native_place_kill(struct backend_place *p, enum native_end why)
         on_gone(p);
         return;
     }
+    if (!p->calling) /* so that the jail's end frees the files, not our loop; of a call that runs they are collected first */
+        close_fd(&p->jail.output);
     jail_kill(&p->jail);
     uv_timer_start(&p->timer, on_dying, DYING_MS, 0);
 }

@@ -6,6 +6,7 @@
 #include "backend/backend.h"
 #include "backend/plant.h"
 #include "backend/zygote.h"
+#include "jail/collect.h"
 #include "jail/jail.h"
 
 /* Open the yard (outer user namespace, cgroups). -1: this host cannot have it; err names layer and remedy. */
@@ -80,6 +81,8 @@ struct backend_place {
     struct receipt receipt;
     struct receipt_capture captures[2];
     struct backend_observer observer;
+    bool keep_artifacts;           /* the running call wants their contents */
+    struct collect_memory artifacts_seen;
     uint64_t started;              /* clock_now */
     struct cgroup_usage usage_before;
     uint64_t asked;                /* clock_now of the one who waits for it; 0: told already */
@@ -123,6 +126,8 @@ void native_on_channel(uv_poll_t *handle, int status, int events);
 void native_on_output(uv_poll_t *handle, int status, int events);
 void native_drain(struct backend_place *p);
 void native_call_lost(struct backend_place *p); /* the jail is gone while a call ran */
+/* native_collect.c: what the call wrote into /session/output, into the receipt */
+void native_collect(struct backend_place *p, const struct policy *policy);
 /* native_facts.c: what the kernel says */
 void native_facts_begin(struct backend_place *p);
 void native_facts_end(struct backend_place *p);

@@ -25,6 +25,7 @@ static void finish(struct backend_place *p, bool alive)
     if (!alive)
         native_facts_of_death(p);
     native_facts_end(p);
+    native_collect(p, p->nursery->plant->policy);
     if (!r->limit_hit && (r->out.total > r->output_bytes || r->err.total > r->output_bytes))
         r->limit_hit = "output";
     r->finished_wall = clock_wall();
@@ -104,6 +105,7 @@ int native_call_begin(struct backend_place *p, const struct backend_call *call, 
         receipt_free(r);
         return error_set(err, "place", errno, "the call cannot be sent");
     }
+    p->keep_artifacts = call->keep_artifacts;
     p->calling = true;
     p->started = clock_now();
     native_facts_begin(p);

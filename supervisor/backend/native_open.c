@@ -287,7 +287,7 @@ struct backend_place *native_place_new(struct nursery *n, uint64_t memory_bytes,
     p->nursery = n;
     p->memory_bytes = memory_bytes;
     p->spare = spare;
-    p->jail = (struct jail){.init = -1, .init_pidfd = -1, .control = -1, .notify = -1};
+    p->jail = (struct jail){.init = -1, .init_pidfd = -1, .control = -1, .output = -1, .notify = -1};
     memset(p->fds, -1, sizeof p->fds);
     memset(p->theirs, -1, sizeof p->theirs);
     p->in.max = 2 * (size_t)PAYLOAD_REPLY_MAX;

@@ -2,7 +2,7 @@ BACKEND_SOURCES = \
 	supervisor/backend/backend.h \
 	supervisor/backend/claims.c supervisor/backend/claims.h \
 	supervisor/backend/native.c supervisor/backend/native.h \
-	supervisor/backend/native_call.c \
+	supervisor/backend/native_call.c supervisor/backend/native_collect.c \
 	supervisor/backend/native_facts.c \
 	supervisor/backend/native_open.c \
 	supervisor/backend/native_spare.c \

@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "cli/exec_artifacts.h"
 #include "cli/exec_options.h"
 #include "cli/exec_output.h"
 #include "cli/exec_report.h"
@@ -93,7 +94,9 @@ static void on_done(void *context, const struct receipt *r)
     if (e->options->json)
         print_json(e, r);
     else
-        exec_report(r, &e->out, &e->err);
+        exec_report(r, e->options->output_dir_fd >= 0, &e->out, &e->err);
+    if (exec_artifacts_write(r, e->options->output_dir_fd, e->options->output_dir, &e->err) < 0 && e->exit_code == 0)
+        e->exit_code = 1;
     uv_stop(&e->loop);
 }
 
@@ -127,7 +130,7 @@ static void run_call(struct exec *e, struct sessions *sessions)
     const struct session_request request = {
         .session_id = "exec", .policy = o->policy, .code = o->source.data, .code_length = o->source.len, .filename = o->filename,
         .timeout_seconds = o->timeout_seconds, .memory_bytes = o->memory_bytes, .files = o->file_count ? o->files : NULL,
-        .file_count = o->file_count};
+        .file_count = o->file_count, .keep_artifacts = o->output_dir_fd >= 0};
     const struct session_observer observer = {.output = on_output, .done = on_done, .context = e};
     if (session_call(sessions, &request, &observer, &e->call, &err) < 0) {
         e->call = NULL;

@@ -1,7 +1,9 @@
 /* Options of `exec`, its source and its files. */
 #include "cli/exec_options.h"
 
+#include "base/cleanup.h"
 #include "base/path.h"
+#include "cli/exec_artifacts.h"
 #include "cli/numbers.h"
 #include "cli/source.h"
 #include "cli/usage.h"
@@ -17,14 +19,17 @@
 
 static const struct option options[] = {
     {"policy", required_argument, NULL, 'p'}, {"timeout", required_argument, NULL, 't'}, {"memory", required_argument, NULL, 'm'},
-    {"file", required_argument, NULL, 'f'},   {"json", no_argument, NULL, 'j'},          {"help", no_argument, NULL, 'h'}, {0}};
+    {"file", required_argument, NULL, 'f'},   {"output-dir", required_argument, NULL, 'o'},
+    {"json", no_argument, NULL, 'j'},        {"help", no_argument, NULL, 'h'},           {0}};
 
 void exec_options_free(struct exec_options *o)
 {
     buf_free(&o->source);
+    close_fd(&o->output_dir_fd);
     for (size_t i = 0; i < o->file_count; i++)
         buf_free(&o->contents[i]);
     memset(o, 0, sizeof *o);
+    o->output_dir_fd = -1;
 }
 
 static int take_timeout(struct exec_options *o, const char *text)
@@ -65,6 +70,15 @@ static int take_file(struct exec_options *o, char *text)
     return 0;
 }
 
+static int take_output_dir(struct exec_options *o, const char *path)
+{
+    struct error err = {0};
+    close_fd(&o->output_dir_fd);
+    o->output_dir = path;
+    o->output_dir_fd = exec_artifacts_open(path, &err);
+    return o->output_dir_fd < 0 ? usage_error("exec", "--output-dir: %s", err.message) : 0;
+}
+
 static int take_source(struct exec_options *o, const char *code, const char *path)
 {
     struct error err = {0};
@@ -86,6 +100,7 @@ static int take_option(struct exec_options *o, int option, char **argv, const ch
     case 't': return take_timeout(o, optarg);
     case 'm': return take_memory(o, optarg);
     case 'f': return take_file(o, optarg);
+    case 'o': return take_output_dir(o, optarg);
     case 'j': o->json = true; return 0;
     default: return usage_bad_option("exec", option, argv, options);
     }
@@ -96,6 +111,7 @@ bool exec_options_read(int argc, char **argv, struct exec_options *ret, int *ret
     const char *code = NULL, *path = NULL;
     int option;
     memset(ret, 0, sizeof *ret);
+    ret->output_dir_fd = -1;
     optind = 1;
     opterr = 0;
     /* "+": what stands after FILE is not ours */

@@ -16,6 +16,8 @@ struct exec_options {
     double timeout_seconds;    /* 0: the policy's */
     uint64_t memory_bytes;     /* 0: the policy's */
     bool json;
+    const char *output_dir;    /* or NULL */
+    int output_dir_fd;         /* of it, made and opened; -1: none */
     struct session_file files[EXEC_FILES_MAX];
     struct buf contents[EXEC_FILES_MAX];
     size_t file_count;

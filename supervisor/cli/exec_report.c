@@ -121,12 +121,24 @@ static void report_dropped(struct exec_stream *s, const char *name, struct exec_
     exec_stream_words(err, line);
 }
 
-void exec_report(const struct receipt *r, struct exec_stream *out, struct exec_stream *err)
+static void report_artifacts(const struct receipt *r, bool kept, struct exec_stream *err)
+{
+    cleanup_buf struct buf words = {0};
+    if (receipt_artifact_words(&words, r) < 0 || words.len == 0)
+        return;
+    exec_stream_end_line(err);
+    guest(err, words.data);
+    if (!kept && r->artifact_count > 0)
+        exec_stream_words(err, "snipara-sandbox: the artifacts are not kept: --output-dir DIR writes them\n");
+}
+
+void exec_report(const struct receipt *r, bool kept, struct exec_stream *out, struct exec_stream *err)
 {
     report_value(r, out);
     if (r->status != RECEIPT_OK)
         exec_stream_end_line(err);
     report_status(r, err);
+    report_artifacts(r, kept, err);
     report_dropped(out, "stdout", err);
     report_dropped(err, "stderr", err);
 }

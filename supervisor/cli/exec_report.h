@@ -5,6 +5,7 @@
 #include "cli/exec_output.h"
 #include "receipt/receipt.h"
 
-void exec_report(const struct receipt *r, struct exec_stream *out, struct exec_stream *err);
+/* `kept`: artifacts are written somewhere. */
+void exec_report(const struct receipt *r, bool kept, struct exec_stream *out, struct exec_stream *err);
 
 #endif

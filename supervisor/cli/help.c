@@ -35,6 +35,8 @@ static const char exec_text[] =
     "  --timeout SECONDS   stop after this long, 0.05 to 300 (default: the policy's)\n"
     "  --memory SIZE       memory limit, as 512M or 2G (default: the policy's)\n"
     "  --file SRC[:DST]    put a file into /session, the code's working directory; may be repeated\n"
+    "  --output-dir DIR    write the files that the code left in /session/output into DIR, which is made if it is not there;\n"
+    "                      what stands there already is never overwritten\n"
     "  --json              print the receipt as one JSON document and nothing else\n"
     "\n"
     "Exit code: 0 ok; the code's own for SystemExit; 1 error; 2 wrong usage; 3 rejected by the policy; 4 refused, walls are\n"

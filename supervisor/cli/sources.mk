@@ -9,6 +9,8 @@ CLI_SOURCES = \
 	supervisor/cli/screen.h \
 	supervisor/cli/screen.c \
 	supervisor/cli/exec.c \
+	supervisor/cli/exec_artifacts.h \
+	supervisor/cli/exec_artifacts.c \
 	supervisor/cli/exec_options.h \
 	supervisor/cli/exec_options.c \
 	supervisor/cli/exec_output.h \

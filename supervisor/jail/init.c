@@ -5,6 +5,7 @@
 #include "base/fdpass.h"
 #include "base/wire.h"
 #include "jail/capabilities.h"
+#include "jail/exchange.h"
 #include "jail/ids.h"
 #include "jail/init_filter.h"
 #include "jail/mounts.h"
@@ -31,6 +32,7 @@ enum { FD_CONTROL = 3, FD_NOTIFY, FD_SIGNALS };
 struct steps {
     uint64_t began, mapped, mounted; /* for the receipt's metrics */
     int control;                     /* where the supervisor hears us; fix_descriptors moves it */
+    int output;                      /* /session/output, for the supervisor; -1: none */
 };
 
 static void report(int control, uint16_t type, layer_set layers, const struct steps *steps, const struct error *err)
@@ -49,7 +51,7 @@ static void report(int control, uint16_t type, layer_set layers, const struct st
         wire_put_error(&b, INIT_STEP, err);
     }
     wire_end(&b, start);
-    fdpass_send(control, b.data, b.len, NULL, 0, &ignored);
+    fdpass_send(control, b.data, b.len, steps ? &steps->output : NULL, steps && steps->output >= 0, &ignored);
 }
 
 /* The maker writes the maps once it knows our pid; a byte says that it did. */
@@ -208,7 +210,9 @@ static int build(const struct init_setup *s, layer_set *layers, struct steps *st
     if (mounts_own(s->plan, s->host_proc, layers, err) < 0)
         return -1;
     steps->mounted = clock_now();
-    return fix_descriptors(s, steps, err) < 0 ? -1 : seal(err);
+    if (fix_descriptors(s, steps, err) < 0 || exchange_open(&steps->output, err) < 0)
+        return -1;
+    return seal(err);
 }
 
 /* The payload is forked while we build, and joins our namespaces at this word. It may be gone already. */
@@ -223,7 +227,7 @@ _Noreturn void init_run(const struct init_setup *s)
 {
     struct error err = {0};
     layer_set layers = s->layers;
-    struct steps steps = {.began = clock_now(), .control = s->control};
+    struct steps steps = {.began = clock_now(), .control = s->control, .output = -1};
     /* The parent is the supervisor (CLONE_PARENT), outside of our pid namespace, so getppid() cannot be re-checked; the control
      * socket's end of file covers the moment before this call. */
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
@@ -237,6 +241,7 @@ _Noreturn void init_run(const struct init_setup *s)
     else if (wait_for_maps(s, &err) == 0 && build(s, &layers, &steps, &err) == 0) {
         tell_payload(layers);
         report(FD_CONTROL, INIT_READY, layers, &steps, NULL);
+        close_fd(&steps.output);
         serve(table, s->plan);
     }
     report(steps.control, INIT_FAILED, 0, NULL, &err);

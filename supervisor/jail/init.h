@@ -2,7 +2,7 @@
  * away. Plain C, no memory of the supervisor or of Python (it is a clone of the small maker program).
  *
  * Control socket (SOCK_SEQPACKET, one frame a message): -> INIT_READY with INIT_LAYERS and times, or INIT_FAILED with INIT_STEP,
- * INIT_ERRNO, INIT_MESSAGE. Notify socket: -> struct init_word (protocol.h) when the payload may join, <- "L" with the seccomp listener. End of file: exit, and with pid 1 the kernel ends every process of the jail (pid_namespaces(7)).
+ * INIT_ERRNO, INIT_MESSAGE. With READY comes a descriptor of /session/output (exchange.h), if the jail has it. Notify socket: -> struct init_word (protocol.h) when the payload may join, <- "L" with the seccomp listener. End of file: exit, and with pid 1 the kernel ends every process of the jail (pid_namespaces(7)).
  */
 #ifndef SNIPARA_JAIL_INIT_H
 #define SNIPARA_JAIL_INIT_H

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/fdpass.h"
 #include "base/wire.h"
+#include "jail/exchange.h"
 #include "jail/init.h"
 #include "jail/maker.h"
 
@@ -81,7 +82,7 @@ int jail_begin(struct yard *y, struct jail_maker *maker, struct cgroup_pool *poo
                struct error *err)
 {
     uint64_t began = clock_now();
-    *ret = (struct jail){.init = -1, .init_pidfd = -1, .control = -1, .notify = -1};
+    *ret = (struct jail){.init = -1, .init_pidfd = -1, .control = -1, .output = -1, .notify = -1};
     if (cgroup_pool_take(pool, &y->cgroups, limits, &ret->cgroup, err) < 0)
         return -1;
     ret->times.cgroup = (clock_now() - began) / 1000;
@@ -113,7 +114,8 @@ int jail_hear(struct jail *j, struct error *err)
     struct wire_field f;
     size_t count = 0, used;
     uint64_t layers = 0;
-    ssize_t n = fdpass_recv(j->control, reply, sizeof reply, NULL, 0, &count, err);
+    cleanup_fd int output = -1;
+    ssize_t n = fdpass_recv(j->control, reply, sizeof reply, &output, 1, &count, err);
     if (n < 0 && err->code == EAGAIN)
         return 0;
     if (n < 0)
@@ -133,6 +135,10 @@ int jail_hear(struct jail *j, struct error *err)
         case INIT_SEAL_US: wire_u64(&f, &j->times.init_seal); break;
         default: break;
         }
+    if (output >= 0 && exchange_check(output, err) < 0)
+        return -1;
+    close_fd(&j->output);
+    j->output = steal_fd(&output);
     j->layers |= layers;
     j->ready = true;
     return 1;
@@ -204,6 +210,7 @@ bool jail_end(struct jail *j, struct cgroup_pool *pool)
     }
     close_fd(&j->init_pidfd);
     close_fd(&j->control);
+    close_fd(&j->output); /* before the cgroup goes on: its pages are charged there */
     close_fd(&j->notify);
     if (j->denials)
         munmap(j->denials, sizeof *j->denials);

@@ -54,6 +54,7 @@ struct jail {
     pid_t init;              /* pid 1 of the jail, our child, in our pid namespace; -1: not known yet, or reaped */
     int init_pidfd;          /* readable when the whole jail is gone */
     int control;             /* closing it ends init, and with it everything inside */
+    int output;              /* the directory /session/output (exchange.h), once it is ready; -1: none */
     int notify;              /* the payload's end for the seccomp listener; closed once it was handed on */
     uint64_t request;        /* at the maker */
     bool ready;              /* init verified the mount tree */

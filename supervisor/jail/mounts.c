@@ -1,6 +1,7 @@
 #include "jail/mounts.h"
 
 #include "base/cleanup.h"
+#include "jail/exchange.h"
 #include "jail/ids.h"
 #include "jail/mount_calls.h"
 #include "jail/mount_tree.h"
@@ -57,6 +58,8 @@ static int mount_own(const struct jail_plan *plan, struct error *err)
         const char *target = m->target + strspn(m->target, "/");
         unsigned mode = strcmp(target, "session") == 0 ? 0700 : 01777;
         if (m->kind == PLAN_TMPFS && tree_mount_tmpfs(target, m->bytes, m->inodes, mode, OWNER, err) < 0)
+            return -1;
+        if (m->kind == PLAN_TMPFS && strcmp(target, "session") == 0 && exchange_mount(err) < 0)
             return -1;
         if (covered[i] >= 0 && put_back(covered[i], target, err) < 0)
             return -1;

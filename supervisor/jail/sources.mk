@@ -3,7 +3,10 @@ JAIL_SOURCES = \
 	supervisor/jail/cgroup_accounts.c \
 	supervisor/jail/cgroup_host.c \
 	supervisor/jail/cgroup_pool.c supervisor/jail/cgroup_pool.h \
+	supervisor/jail/collect.c supervisor/jail/collect.h \
+	supervisor/jail/collect_seen.c supervisor/jail/collect_seen.h \
 	supervisor/jail/denials.c supervisor/jail/denials.h \
+	supervisor/jail/exchange.c supervisor/jail/exchange.h \
 	supervisor/jail/host.c supervisor/jail/host.h \
 	supervisor/jail/ids.h \
 	supervisor/jail/init.c supervisor/jail/init.h \

@@ -24,6 +24,10 @@ static uint64_t whole(const cJSON *object, const char *key) {
     return (uint64_t)real(object, key);
 }
 
+static uint64_t whole_or(const cJSON *object, const char *key, uint64_t otherwise) {
+    return json_get(object, key) ? whole(object, key) : otherwise;
+}
+
 static bool word_is(const cJSON *object, const char *key, const char *word) {
     const char *text = json_get_string(object, key);
     return text && !strcmp(text, word);
@@ -41,7 +45,7 @@ static bool flag(const cJSON *object, const char *key) {
 
 /* Places that the jail makes itself: a mount there would undo a wall or be hidden by it. */
 static const char *reserved_target(const char *target) {
-    static const char *const exact[] = {"/session", "/tmp", NULL};
+    static const char *const exact[] = {"/session", "/session/output", "/tmp", NULL};
     static const char *const trees[] = {"/proc", "/dev", "/sys", NULL};
     for (const char *const *t = exact; *t; t++)
         if (!strcmp(target, *t))
@@ -103,7 +107,9 @@ static int build_limits(const cJSON *json, struct policy_limits *l, struct error
         .memory_bytes = whole(json, "memory_bytes"), .memory_max_bytes = whole(json, "memory_max_bytes"),
         .pids = whole(json, "pids"), .cpus = real(json, "cpus"), .output_bytes = whole(json, "output_bytes"),
         .value_bytes = whole(json, "value_bytes"), .source_bytes = whole(json, "source_bytes"),
-        .open_files = whole(json, "open_files"), .file_bytes = whole(json, "file_bytes"), .stack_bytes = whole(json, "stack_bytes")};
+        .open_files = whole(json, "open_files"), .file_bytes = whole(json, "file_bytes"), .stack_bytes = whole(json, "stack_bytes"),
+        .artifact_files = whole_or(json, "artifact_files", 100), .artifact_bytes = whole_or(json, "artifact_bytes", 10u << 20),
+        .artifact_total_bytes = whole_or(json, "artifact_total_bytes", 25u << 20), .artifact_depth = whole_or(json, "artifact_depth", 16)};
     char a[SIZE_TEXT], b[SIZE_TEXT];
     if (l->timeout_seconds > l->timeout_max_seconds)
         return error_set(err, STEP, 0, "limits.timeout_seconds: %g is more than timeout_max_seconds (%g)", l->timeout_seconds, l->timeout_max_seconds);

@@ -208,7 +208,7 @@ static int complete(const cJSON *object, const struct shape_rule *rules, const c
     /* what a policy may leave out although it extends nothing */
     static const char *const free_keys[] = {"$schema", "description", "extends", "widen", "widen_reason", "rootfs",
                                             "hosts", "denied_nodes", "denied_attributes", "denied_builtins", "allowed_names",
-                                            "preload", "add", "optional", "set", "pass", NULL};
+                                            "preload", "artifact_files", "artifact_bytes", "artifact_total_bytes", "artifact_depth", "add", "optional", "set", "pass", NULL};
     for (const struct shape_rule *rule = rules; rule->key; rule++) {
         char at[WHERE_MAX];
         const cJSON *member = json_get(object, rule->key);

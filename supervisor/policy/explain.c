@@ -92,14 +92,15 @@ static int explain_network(struct buf *b, const struct policy *p) {
 
 static int explain_limits(struct buf *b, const struct policy *p) {
     const struct policy_limits *l = &p->limits;
-    char t[8][SIZE_TEXT];
+    char t[9][SIZE_TEXT];
     return buf_addf(b,
                     "\nLimits: a call has %g s (a caller may ask for up to %g s) and %s of memory (up to %s). A jail has %" PRIu64 " processes and threads, "
                     "%g processor%s, %" PRIu64 " open files, files of %s, stacks of %s. Kept of stdout and stderr: %s each; of a value: %s. "
-                    "Longest source: %s.\n",
+                    "Longest source: %s. Taken from /session/output after a call: %" PRIu64 " files of %s, %s together, %" PRIu64 " directories deep.\n",
                     l->timeout_seconds, l->timeout_max_seconds, size_text(l->memory_bytes, t[0]), size_text(l->memory_max_bytes, t[1]), l->pids, l->cpus,
                     l->cpus == 1 ? "" : "s", l->open_files, size_text(l->file_bytes, t[2]), size_text(l->stack_bytes, t[3]),
-                    size_text(l->output_bytes, t[4]), size_text(l->value_bytes, t[5]), size_text(l->source_bytes, t[6]));
+                    size_text(l->output_bytes, t[4]), size_text(l->value_bytes, t[5]), size_text(l->source_bytes, t[6]), l->artifact_files, size_text(l->artifact_bytes, t[7]), size_text(l->artifact_total_bytes, t[8]),
+                    l->artifact_depth);
 }
 
 static int explain_layers(struct buf *b, const struct policy *p) {

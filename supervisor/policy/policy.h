@@ -50,6 +50,9 @@ struct policy_limits {
     uint64_t open_files;
     uint64_t file_bytes;        /* RLIMIT_FSIZE */
     uint64_t stack_bytes;
+    uint64_t artifact_files;    /* taken from /session/output after one call; 0: none are looked for */
+    uint64_t artifact_bytes, artifact_total_bytes; /* of one, of all of a call */
+    uint64_t artifact_depth;    /* directories below /session/output, itself included */
 };
 
 struct policy {

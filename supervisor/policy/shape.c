@@ -131,6 +131,10 @@ static const struct shape_rule limits[] = {
     {.key = "open_files", .shape = SHAPE_COUNT, .min = 16, .max = 1048576},
     {.key = "file_bytes", .shape = SHAPE_SIZE, .min = 4 * KIB, .max = 16 * TIB},
     {.key = "stack_bytes", .shape = SHAPE_SIZE, .min = 256 * KIB, .max = 1 * GIB},
+    {.key = "artifact_files", .shape = SHAPE_COUNT, .min = 0, .max = 1000},
+    {.key = "artifact_bytes", .shape = SHAPE_SIZE, .min = 0, .max = 1 * GIB},
+    {.key = "artifact_total_bytes", .shape = SHAPE_SIZE, .min = 0, .max = 1 * GIB},
+    {.key = "artifact_depth", .shape = SHAPE_COUNT, .min = 1, .max = 32}, /* COLLECT_DEPTH_MAX of jail/collect.h */
     {0}};
 
 static const struct shape_rule layers[] = {

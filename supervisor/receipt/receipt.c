@@ -13,7 +13,7 @@ void receipt_init(struct receipt *r)
     memset(r, 0, sizeof *r);
     uuid_v7(r->id);
     r->tool = "execute_python";
-    r->wall_ms = r->queue_ms = r->setup_ms = r->cpu_user_ms = r->cpu_system_ms = RECEIPT_NO_METRIC;
+    r->wall_ms = r->queue_ms = r->setup_ms = r->cpu_user_ms = r->cpu_system_ms = r->collect_ms = RECEIPT_NO_METRIC;
     r->memory_peak_bytes = r->pids_peak = RECEIPT_NO_METRIC;
 }
 
@@ -30,6 +30,7 @@ void receipt_free(struct receipt *r)
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         free(texts[i]);
     cJSON_Delete(r->value_json);
+    receipt_free_artifacts(r);
     free_output(&r->out);
     free_output(&r->err);
     free(r->layers);

@@ -52,6 +52,19 @@ struct receipt_setup {
     uint64_t cgroup_us, clone_us, maps_us, mounts_us, init_seal_us, fork_us, join_us, seal_us, inspect_us, total_us;
 };
 
+/* A file that the call wrote for its caller: name and content are the guest's, size and digest are ours. */
+struct receipt_artifact {
+    char *path;                /* relative to /session/output */
+    uint64_t bytes;
+    char digest[DIGEST_TEXT];
+    struct buf data;           /* when the request asked for it */
+};
+
+struct receipt_left_out {
+    char *path;                /* cleaned: UTF-8 */
+    const char *reason;        /* "symlink", "file_bytes" ... (jail/collect.h) */
+};
+
 struct receipt {
     char id[UUID_TEXT];
     const char *tool;          /* "execute_python" */
@@ -77,6 +90,13 @@ struct receipt {
     int64_t exit_code;
     int signal;                        /* kernel's: signal that ended the payload, 0: none */
 
+    struct receipt_artifact *artifacts;
+    size_t artifact_count;
+    struct receipt_left_out *left_out; /* found in /session/output and not taken */
+    size_t left_out_count;
+    uint64_t left_out_more;            /* those that did not fit the list */
+    const char *artifacts_incomplete;  /* why there may be more that nobody looked at: "time" ...; or NULL */
+
     const char *backend;               /* "native" */
     const char *rung;                  /* "T0", "T1" ... or NULL */
     const char **layers;               /* names; array is owned, names are static */
@@ -89,6 +109,7 @@ struct receipt {
     const char *limit_hit;             /* "timeout", "memory", "output", ... or NULL */
 
     struct receipt_setup setup; /* in the first receipt of an interpreter */
+    double collect_ms;                 /* looking for artifacts */
     double wall_ms, queue_ms, setup_ms, cpu_user_ms, cpu_system_ms, memory_peak_bytes, pids_peak; /* or RECEIPT_NO_METRIC */
     const char *memory_counts;         /* what memory_peak_bytes counts: "cgroup", "payload"; NULL when null */
 
@@ -108,6 +129,12 @@ const char *receipt_status_name(enum receipt_status s);
 int receipt_add_denied(struct receipt *r, const char *layer, const char *what, uint64_t count);
 int receipt_add_missing(struct receipt *r, const char *layer, const char *reason, const char *remedy);
 int receipt_add_layer(struct receipt *r, const char *name);
+
+/* artifacts.c; the first two are private to this folder */
+void receipt_free_artifacts(struct receipt *r);
+void receipt_put_artifacts(cJSON *top, const struct receipt *r, bool *ok);
+/* One line each for what was written and for what was left out. */
+int receipt_artifact_words(struct buf *b, const struct receipt *r);
 
 /* Output capture: keeps head_max first and tail_max last bytes, counts and digests all. */
 struct receipt_capture {

@@ -187,6 +187,8 @@ static void put_metrics(cJSON *top, const struct receipt *r, bool *ok)
     put_ms(m, "queue_ms", r->queue_ms, ok);
     put_ms(m, "setup_ms", r->setup_ms, ok);
     put_setup(m, &r->setup, ok);
+    if (r->collect_ms >= 0)
+        put_ms(m, "collect_ms", r->collect_ms, ok);
     put_ms(m, "cpu_user_ms", r->cpu_user_ms, ok);
     put_ms(m, "cpu_system_ms", r->cpu_system_ms, ok);
     put_metric(m, "memory_peak_bytes", r->memory_peak_bytes, ok);
@@ -246,7 +248,7 @@ cJSON *receipt_json(const struct receipt *r)
     put_output(top, r, &ok);
     put_error(top, r, &ok);
     put(top, "displays", cJSON_CreateArray(), &ok);
-    put(top, "artifacts", cJSON_CreateArray(), &ok);
+    receipt_put_artifacts(top, r, &ok);
     put_backend(top, r, &ok);
     put_limits(top, r, &ok);
     put_metrics(top, r, &ok);

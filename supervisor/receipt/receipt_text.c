@@ -185,7 +185,7 @@ static int add_result(struct buf *b, const struct receipt *r, size_t max)
 static int make_parts(struct parts *p, const struct receipt *r, size_t max)
 {
     if (word_status(&p->status, r) < 0 || word_session(&p->words, r) < 0 || word_missing(&p->words, r) < 0 ||
-        word_denied(&p->words, r) < 0 || add_error(&p->errors, r, max / 4) < 0 || add_result(&p->value, r, max * 3 / 16) < 0 ||
+        word_denied(&p->words, r) < 0 || receipt_artifact_words(&p->words, r) < 0 || add_error(&p->errors, r, max / 4) < 0 || add_result(&p->value, r, max * 3 / 16) < 0 ||
         add_stream(&p->printed_errors, "stderr:\n", &r->err, max / 4) < 0)
         return -1;
     size_t used = p->status.len + p->words.len + p->errors.len + p->value.len + p->printed_errors.len + 64;

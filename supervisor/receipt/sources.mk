@@ -3,7 +3,7 @@ RECEIPT_SOURCES = \
 	supervisor/receipt/receipt.c \
 	supervisor/receipt/refusal.h \
 	supervisor/receipt/refusal.c \
-	supervisor/receipt/capture.c \
+	supervisor/receipt/artifacts.c supervisor/receipt/capture.c \
 	supervisor/receipt/output_text.h \
 	supervisor/receipt/output_text.c \
 	supervisor/receipt/receipt_json.c \

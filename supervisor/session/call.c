@@ -130,7 +130,8 @@ static int start(struct session *s, struct session_call *call, struct error *err
     snprintf(call->name, sizeof call->name, "<call %llu>", (unsigned long long)s->calls + 1);
     struct backend_call request = {.code = call->code, .code_length = call->code_length,
                                    .filename = call->filename ? call->filename : call->name, .number = s->calls + 1,
-                                   .timeout_seconds = call->timeout_seconds, .files = call->files, .file_count = call->file_count};
+                                   .timeout_seconds = call->timeout_seconds, .files = call->files, .file_count = call->file_count,
+                                   .keep_artifacts = call->keep_artifacts};
     struct backend_observer observer = {.output = on_output, .ended = on_ended, .refused = on_refused, .context = call};
     if (class->place_call(s->place, &request, &observer, err) < 0)
         return -1;

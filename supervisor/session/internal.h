@@ -19,6 +19,7 @@ struct session_call {
     uint64_t memory_bytes;
     struct backend_file *files;
     size_t file_count;
+    bool keep_artifacts;
     uint64_t accepted;               /* clock_now */
     bool created;                    /* the session was made for this call */
     bool lost;                       /* the interpreter ended between the last call and this one */

@@ -119,6 +119,7 @@ struct session_call *session_request_copy(const struct session_request *r, const
         call->code_length = r->code_length;
         call->timeout_seconds = r->timeout_seconds != 0 ? r->timeout_seconds : policy->limits.timeout_seconds;
         call->memory_bytes = r->memory_bytes;
+        call->keep_artifacts = r->keep_artifacts;
         return call;
     }
     session_call_free(call);

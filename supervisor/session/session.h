@@ -37,6 +37,7 @@ struct session_request {
     uint64_t memory_bytes;     /* 0: the policy's; fixed when the session is made */
     const struct session_file *files; /* put into /session before the call; may be NULL */
     size_t file_count;
+    bool keep_artifacts;       /* the receipt holds their contents; reading them may hold the loop for seconds instead of 250 ms */
 };
 
 struct session_file {

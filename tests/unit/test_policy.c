@@ -116,6 +116,10 @@ START_TEST(test_default)
     ck_assert_uint_eq(l->open_files, 256);
     ck_assert_uint_eq(l->file_bytes, 64u << 20);
     ck_assert_uint_eq(l->stack_bytes, 8u << 20);
+    ck_assert_uint_eq(l->artifact_files, 100);
+    ck_assert_uint_eq(l->artifact_bytes, 10u << 20);
+    ck_assert_uint_eq(l->artifact_total_bytes, 25u << 20);
+    ck_assert_uint_eq(l->artifact_depth, 16);
     ck_assert_uint_eq(p->session_bytes, 64u << 20);
     ck_assert_uint_eq(p->session_inodes, 16384);
     ck_assert_uint_eq(p->tmp_bytes, 64u << 20);
