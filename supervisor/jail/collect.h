@@ -86,7 +86,7 @@ struct collect_memory {
 void collect_memory_free(struct collect_memory *m);
 
 /* Walk the directory and take what `seen` does not know in this state. What was left out is told once, and again when it
- * changed. `directory` stays the caller's; *ret is always filled, and freed by the caller. */
+ * changed. `directory` stays the caller's, its offset moves; *ret is always filled, and freed by the caller. */
 void collect(int directory, const struct collect_limits *limits, struct collect_memory *seen, struct collection *ret);
 
 #endif

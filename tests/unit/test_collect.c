@@ -78,6 +78,13 @@ static void put(const char *name, const char *text) {
     close(fd);
 }
 
+static int truncate_at(const char *name, off_t size) {
+    int fd = openat(directory, name, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    int r = fd < 0 ? -1 : ftruncate(fd, size);
+    close(fd);
+    return r;
+}
+
 static void settle(void) {
     usleep(40000);
 }
@@ -281,16 +288,29 @@ START_TEST(test_paths_of_1024_bytes) {
 END_TEST
 
 START_TEST(test_sparse_file_costs_nothing) {
-    int fd = openat(directory, "huge", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-    off_t size = (off_t)1 << 50; /* 1 PiB; ext4 ends at 16 TiB */
-    if (ftruncate(fd, size) < 0)
-        ck_assert_int_eq(ftruncate(fd, (off_t)1 << 43), 0);
-    close(fd);
+    if (truncate_at("huge", (off_t)1 << 50) < 0) /* 1 PiB; ext4 ends at 16 TiB */
+        ck_assert_int_eq(truncate_at("huge", (off_t)1 << 43), 0);
     uint64_t began = clock_now();
     walk(&LIMITS);
     ck_assert_double_lt(clock_ms(clock_now() - began), 1000);
     ck_assert_uint_eq(got.count, 0);
     ck_assert_str_eq(left("huge"), "file_bytes");
+}
+END_TEST
+
+START_TEST(test_a_taken_file_that_becomes_huge) {
+    put("x", "small");
+    walk(&LIMITS);
+    ck_assert_uint_eq(got.count, 1);
+    ck_assert_int_eq(truncate_at("x", (off_t)1 << 43), 0);
+    uint64_t began = clock_now();
+    walk(&LIMITS);
+    ck_assert_double_lt(clock_ms(clock_now() - began), 1000);
+    ck_assert_int_eq(got.end, COLLECT_WHOLE);
+    ck_assert_str_eq(left("x"), "file_bytes");
+    ck_assert_int_eq(truncate_at("x", 5), 0);
+    walk(&LIMITS);
+    ck_assert_uint_eq(got.count, 1);
 }
 END_TEST
 
@@ -515,6 +535,7 @@ static Suite *suite(void) {
     tcase_add_test(one, test_names);
     tcase_add_test(one, test_paths_of_1024_bytes);
     tcase_add_test(one, test_sparse_file_costs_nothing);
+    tcase_add_test(one, test_a_taken_file_that_becomes_huge);
     tcase_add_test(one, test_limits_of_bytes);
     tcase_add_test(one, test_limit_of_files);
     tcase_add_test(one, test_deep_tree);
