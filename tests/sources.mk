@@ -58,7 +58,16 @@ AM_TESTS_ENVIRONMENT = \
 
 # libFuzzer targets: `make fuzzers` after ./configure CC=clang --enable-fuzz CFLAGS='-g -O1 -fsanitize=fuzzer-no-link'
 if FUZZ
-FUZZ_TARGETS = tests/fuzz/fuzz_wire tests/fuzz/fuzz_json tests/fuzz/fuzz_text tests/fuzz/fuzz_claims tests/fuzz/fuzz_mcp_line
+FUZZ_TARGETS = \
+	tests/fuzz/fuzz_wire \
+	tests/fuzz/fuzz_json \
+	tests/fuzz/fuzz_text \
+	tests/fuzz/fuzz_claims \
+	tests/fuzz/fuzz_mcp_line \
+	tests/fuzz/fuzz_receipt \
+	tests/fuzz/fuzz_policy \
+	tests/fuzz/fuzz_plan \
+	tests/fuzz/fuzz_numbers
 EXTRA_PROGRAMS = $(FUZZ_TARGETS)
 tests_fuzz_fuzz_wire_CPPFLAGS = $(libsupervisor_a_CPPFLAGS)
 tests_fuzz_fuzz_wire_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
@@ -75,7 +84,26 @@ tests_fuzz_fuzz_claims_LDADD = $(SUPERVISOR_LIBS)
 tests_fuzz_fuzz_mcp_line_CPPFLAGS = $(libsupervisor_a_CPPFLAGS)
 tests_fuzz_fuzz_mcp_line_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
 tests_fuzz_fuzz_mcp_line_LDADD = $(SUPERVISOR_LIBS)
+tests_fuzz_fuzz_receipt_CPPFLAGS = $(libsupervisor_a_CPPFLAGS)
+tests_fuzz_fuzz_receipt_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
+tests_fuzz_fuzz_receipt_LDADD = $(SUPERVISOR_LIBS)
+tests_fuzz_fuzz_policy_SOURCES = tests/fuzz/fuzz_policy.c tests/fuzz/policy_oracle.c tests/fuzz/policy_oracle.h \
+	tests/fuzz/filter_oracle.c tests/fuzz/filter_oracle.h
+tests_fuzz_fuzz_policy_CPPFLAGS = $(libsupervisor_a_CPPFLAGS)
+tests_fuzz_fuzz_policy_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
+tests_fuzz_fuzz_policy_LDADD = $(SUPERVISOR_LIBS)
+tests_fuzz_fuzz_plan_CPPFLAGS = $(libsupervisor_a_CPPFLAGS)
+tests_fuzz_fuzz_plan_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
+tests_fuzz_fuzz_plan_LDADD = $(SUPERVISOR_LIBS)
+tests_fuzz_fuzz_numbers_CPPFLAGS = $(libsupervisor_a_CPPFLAGS)
+tests_fuzz_fuzz_numbers_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
+tests_fuzz_fuzz_numbers_LDADD = $(SUPERVISOR_LIBS)
 fuzzers: $(FUZZ_TARGETS)
+# For scripts/check-fuzz, which compiles one file with a bug in it: how this tree compiles, and how it links a target.
+fuzz-commands:
+	@echo '$(CC) $(DEFS) $(libsupervisor_a_CPPFLAGS) $(AM_CFLAGS) $(CFLAGS)'
+	@echo '$(CC) $(AM_CFLAGS) $(CFLAGS) $(AM_LDFLAGS) -fsanitize=fuzzer'
+	@echo '$(SUPERVISOR_LIBS) $(LIBS)'
 endif
 
 # The answers of the seccomp filters, written anew: for a change of a policy, to be read as a difference by its reviewer.
@@ -89,10 +117,13 @@ check-all:
 	$(abs_top_srcdir)/scripts/check-all
 check-long:
 	CASES='$(CASES)' REPLAY='$(REPLAY)' $(abs_top_srcdir)/scripts/check-long
-.PHONY: check-all check-long fuzzers
+.PHONY: check-all check-long fuzzers fuzz-commands
 
 EXTRA_DIST += \
-	tests/golden tests/unit/unit.h tests/fuzz/json.dict tests/fuzz/mcp_line.dict tests/fuzz/corpus \
+	tests/golden \
+	tests/unit/unit.h \
+	tests/fuzz/fuzz.h tests/fuzz/planted.py tests/fuzz/corpus tests/fuzz/claims.dict tests/fuzz/json.dict tests/fuzz/mcp_line.dict \
+	tests/fuzz/numbers.dict tests/fuzz/plan.dict tests/fuzz/policy.dict tests/fuzz/receipt.dict tests/fuzz/text.dict tests/fuzz/wire.dict \
 	tests/floors.py tests/totals.py tests/cases.py \
 	tests/integration/conftest.py tests/integration/sandbox.py tests/integration/watch.py \
 	tests/integration/test_exec.py tests/integration/test_bad_input.py tests/integration/test_walls.py \

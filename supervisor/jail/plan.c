@@ -90,7 +90,9 @@ int jail_plan_take(struct jail_plan *plan, struct wire_cursor fields, struct err
                 return -1;
             break;
         case TAG_ROOTFS:
-            plan->rootfs = wire_strdup(&f);
+            /* a root that cannot be read must not become no root, which is the host's */
+            if (plan->rootfs || !(plan->rootfs = wire_strdup(&f)))
+                return error_set(err, "plan", 0, "the root is malformed or stands twice");
             break;
         case TAG_FLAGS:
             if (!wire_u64(&f, &flags))

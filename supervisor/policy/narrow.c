@@ -53,22 +53,37 @@ static bool same(const char *a, const char *b) {
     return a && b ? !strcmp(a, b) : a == b;
 }
 
-static const struct policy_mount *mount_at(const struct policy *p, const char *target) {
+#define NOWHERE SIZE_MAX
+
+static size_t mount_at(const struct policy *p, const char *target) {
     for (size_t i = 0; i < p->mount_count; i++)
         if (!strcmp(p->mounts[i].target, target))
-            return &p->mounts[i];
-    return NULL;
+            return i;
+    return NOWHERE;
 }
 
-/* A mount that the child leaves out may have hidden what lies below it. */
-static int hides(const struct policy *parent, const struct policy *child, struct error *err) {
+/* `upper`, a mount of the child, lies above number `lower` of the parent. Mounts are made in their order: what covered a part of it
+ * must go on to do so, and what was covered must not come to the top. */
+static int hides(const struct policy *parent, size_t lower, const struct policy *child, size_t upper, struct error *err) {
+    const char *target = parent->mounts[lower].target, *above = child->mounts[upper].target;
+    size_t at = mount_at(child, target);
+    bool covers = lower > mount_at(parent, above);
+    if (covers && at == NOWHERE)
+        return error_set(err, STEP, 0, "filesystem.mounts: without \"%s\" what it covers in \"%s\" is seen", target, above);
+    if (covers && child->mounts[at].optional && !parent->mounts[lower].optional)
+        return error_set(err, STEP, 0, "filesystem.mounts: \"%s\" is optional, and without it what it covers in \"%s\" is seen", target, above);
+    if (at != NOWHERE && (at > upper) != covers)
+        return error_set(err, STEP, 0, "filesystem.mounts: \"%s\" and \"%s\" stand in another order, so another one is seen", above, target);
+    return 0;
+}
+
+static int narrower_nesting(const struct policy *parent, const struct policy *child, struct error *err) {
     for (size_t i = 0; i < parent->mount_count; i++) {
         const char *target = parent->mounts[i].target;
-        for (size_t k = 0; k < child->mount_count && !mount_at(child, target); k++) {
+        for (size_t k = 0; k < child->mount_count; k++) {
             size_t length = strlen(child->mounts[k].target);
-            if (!strncmp(target, child->mounts[k].target, length) && target[length] == '/')
-                return error_set(err, STEP, 0, "filesystem.mounts: without \"%s\" what it covers in \"%s\" is seen", target,
-                                 child->mounts[k].target);
+            if (!strncmp(target, child->mounts[k].target, length) && target[length] == '/' && hides(parent, i, child, k, err) < 0)
+                return -1;
         }
     }
     return 0;
@@ -78,7 +93,10 @@ static int narrower_mounts(const struct policy *parent, const struct policy *chi
     if (!same(parent->rootfs, child->rootfs))
         return error_set(err, STEP, 0, "filesystem.rootfs: another root");
     for (size_t i = 0; i < child->mount_count; i++) {
-        const struct policy_mount *c = &child->mounts[i], *p = mount_at(parent, c->target);
+        const struct policy_mount *c = &child->mounts[i], *p = NULL;
+        size_t at = mount_at(parent, c->target);
+        if (at != NOWHERE)
+            p = &parent->mounts[at];
         if (!p || !same(p->source, c->source))
             return error_set(err, STEP, 0, "filesystem.mounts: \"%s\" is mounted", c->target);
         if (c->kind != p->kind && !(p->kind == MOUNT_RW && c->kind == MOUNT_RO))
@@ -88,7 +106,7 @@ static int narrower_mounts(const struct policy *parent, const struct policy *chi
         if (c->bytes > p->bytes || c->inodes > p->inodes)
             return error_set(err, STEP, 0, "filesystem.mounts: \"%s\" is larger", c->target);
     }
-    return hides(parent, child, err);
+    return narrower_nesting(parent, child, err);
 }
 
 struct bound {

@@ -154,7 +154,7 @@ static int add_error(struct buf *b, const struct receipt *r, size_t max)
         return -1;
     if (end_line(b) < 0)
         return -1;
-    if (r->rule && buf_addf(b, "rule: %.200s\n", r->rule) < 0)
+    if (r->rule && (buf_adds(b, "rule: ") < 0 || add_guest_text(b, r->rule, 200) < 0 || end_line(b) < 0))
         return -1;
     if (r->remedy && (buf_adds(b, "remedy: ") < 0 || add_guest_text(b, r->remedy, 1000) < 0 || end_line(b) < 0))
         return -1;

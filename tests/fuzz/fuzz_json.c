@@ -1,20 +1,13 @@
 /* libFuzzer target: what json_check calls OK must be parsed by cJSON, printed, and be OK again, with the same print; what it
  * calls UNFIT or BAD must not get through json_parse. Raw members of good text are good text. */
+#include "fuzz.h"
+
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/utf8.h"
 
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 static const struct json_limits limits = {.max_bytes = 1 << 16};
-
-static void require(bool holds) {
-    if (!holds)
-        abort();
-}
 
 static void check_print(const cJSON *tree, bool pretty) {
     cleanup_free char *first = pretty ? json_print_pretty(tree) : json_print(tree);

@@ -1,20 +1,12 @@
 /* libFuzzer target: one line of a client. Whatever it is, it is told apart without touching memory that is not its own, its id
  * points into it, the elements of a batch are JSON, and the answer that it earns is one line of good JSON with the id as it came. */
+#include "fuzz.h"
+
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "mcp/arguments.h"
 #include "mcp/jsonrpc.h"
 #include "mcp/tools.h"
-
-#include <stdint.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool holds) {
-    if (!holds)
-        abort();
-}
 
 static void check_answer(const struct jsonrpc_message *m) {
     cleanup_buf struct buf line = {0};

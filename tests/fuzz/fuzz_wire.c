@@ -1,18 +1,10 @@
 /* libFuzzer target: the bytes are what a hostile peer sends. No read past the end, no frame over the bound; what the reader
  * accepts and the writer writes again is the same frame, byte for byte. */
+#include "fuzz.h"
+
 #include "base/wire.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #define MAX_BODY 4096u
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool holds) {
-    if (!holds)
-        abort();
-}
 
 /* 1 = written again in full, 0 = the body has a bad field. */
 static int rewrite(struct buf *b, const struct wire_frame *frame) {

@@ -120,6 +120,25 @@ START_TEST(plan_survives_the_wire)
 }
 END_TEST
 
+/* A root that cannot be read is an error: no root means the host's own directories. */
+START_TEST(a_plan_has_one_readable_root)
+{
+    static const struct { const char *roots[2]; size_t lengths[2]; } bad[] = {{{"/srv\0x", NULL}, {6, 0}}, {{"/srv", "/srv"}, {4, 4}}};
+    enum { TAG_ROOTFS = 2 }; /* as in plan.c */
+    for (int i = 0; i < UNIT_ROWS(bad); i++) {
+        struct jail_plan plan = {0};
+        struct buf b = {0};
+        struct error err = {0};
+        for (int k = 0; k < 2 && bad[i].roots[k]; k++)
+            ck_assert_int_eq(wire_put(&b, TAG_ROOTFS, bad[i].roots[k], bad[i].lengths[k]), 0);
+        ck_assert_int_lt(jail_plan_take(&plan, (struct wire_cursor){b.data, b.data + b.len}, &err), 0);
+        ck_assert_ptr_nonnull(strstr(err.message, "root"));
+        jail_plan_free(&plan);
+        buf_free(&b);
+    }
+}
+END_TEST
+
 START_TEST(seal_plan_survives_the_wire)
 {
     struct seal_plan plan = {.uid = 1000, .gid = 1000, .rlimit_count = 1, .path_count = 1, .landlock_network = true}, copy = {0};
@@ -316,6 +335,7 @@ static Suite *suite(void)
     tcase_add_loop_test(pure, denials_read_as_words, 0, UNIT_ROWS(DENIAL_TEXTS));
     tcase_add_test(pure, plan_survives_the_wire);
     tcase_add_test(pure, seal_plan_survives_the_wire);
+    tcase_add_test(pure, a_plan_has_one_readable_root);
     TCase *live = unit_group(s, "live");
     tcase_add_test(live, an_incomplete_seal_plan_runs_nothing);
     tcase_add_test(live, a_jail_is_made_and_seen_from_outside);

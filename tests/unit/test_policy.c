@@ -340,6 +340,34 @@ START_TEST(test_narrowing)
 }
 END_TEST
 
+#define SRV "{\"kind\": \"ro\", \"source\": \"/srv\", \"target\": \"/srv\"}"
+#define PRIVATE "{\"kind\": \"tmpfs\", \"target\": \"/srv/private\", \"bytes\": 65536, \"inodes\": 16}"
+#define DATA "{\"kind\": \"ro\", \"source\": \"/opt\", \"target\": \"/srv/data\"}"
+static const struct { const char *mounts, *word; /* NULL: it only narrows */ } nested[] = {
+    {SRV "," PRIVATE "," DATA, NULL},
+    {SRV "," DATA "," PRIVATE, NULL},
+    {PRIVATE "," DATA, NULL},
+    {SRV "," PRIVATE, "without \"/srv/data\""},
+    {SRV "," DATA, "without \"/srv/private\""},
+    {PRIVATE "," SRV "," DATA, "another order"},
+    {SRV "," PRIVATE ",{\"optional\": true, \"kind\": \"ro\", \"source\": \"/opt\", \"target\": \"/srv/data\"}", "\"/srv/data\" is optional"},
+};
+
+/* A mount inside another hides what is there: a child must not bring that back by leaving it out, by the order or by chance. */
+START_TEST(test_nested_mounts)
+{
+    char text[1024];
+    write_file(OPERATOR, "s", "{\"name\": \"s\", \"extends\": \"default\", \"widen\": true, \"widen_reason\": \"r\", \"filesystem\": {\"mounts\": ["
+                              SRV "," PRIVATE "," DATA "]}}");
+    snprintf(text, sizeof text, "{\"name\": \"t\", \"extends\": \"s\", \"filesystem\": {\"mounts\": [%s]}}", nested[_i].mounts);
+    write_file(OPERATOR, "t", text);
+    if (nested[_i].word)
+        refused("t", nested[_i].word);
+    else
+        policy_free(good("t"));
+}
+END_TEST
+
 /* What a parent denies and requires stays, without being repeated. */
 START_TEST(test_lists_grow)
 {
@@ -644,6 +672,7 @@ static Suite *suite(void)
     tcase_add_test(shape, test_sizes);
     tcase_add_test(shape, test_schema_says_the_same);
     tcase_add_loop_test(extends, test_narrowing, 0, UNIT_ROWS(changes));
+    tcase_add_loop_test(extends, test_nested_mounts, 0, UNIT_ROWS(nested));
     tcase_add_test(extends, test_lists_grow);
     tcase_add_test(extends, test_digest_is_canonical);
     tcase_add_test(extends, test_network_opens_sockets);

@@ -366,6 +366,24 @@ START_TEST(text_is_whole_by_itself) {
 }
 END_TEST
 
+/* A rule is the guest's word: 200 NULs are 600 bytes once they are cleaned, and the cut falls inside a character. */
+START_TEST(a_long_rule_is_cut_at_a_character) {
+    struct receipt r;
+    cleanup_buf struct buf rule = {0};
+
+    receipt_init(&r);
+    r.status = RECEIPT_REJECTED;
+    for (int i = 0; i < 200; i++)
+        ck_assert_int_eq(buf_adds(&rule, "\xe2\x90\x80"), 0);
+    r.rule = buf_take(&rule);
+    cleanup_free char *text = receipt_text(&r, 4096);
+    ck_assert(utf8_valid(text, strlen(text)));
+    ck_assert_ptr_nonnull(strstr(text, "rule: \xe2\x90\x80"));
+    ck_assert_ptr_nonnull(strstr(text, "bytes left out"));
+    receipt_free(&r);
+}
+END_TEST
+
 START_TEST(text_is_bounded) {
     static const size_t bounds[] = {200, 1000, 4096, 65536};
     cleanup_buf struct buf long_text = {0};
@@ -467,6 +485,7 @@ static Suite *suite(void) {
     t = unit_group(s, "text");
     tcase_add_loop_test(t, text_is_whole_by_itself, RECEIPT_OK, RECEIPT_REFUSED + 1);
     tcase_add_loop_test(t, text_is_bounded, 0, 4);
+    tcase_add_test(t, a_long_rule_is_cut_at_a_character);
     tcase_add_test(t, sixteen_kilobytes_are_shown_whole);
     tcase_add_test(t, silence_is_said);
     t = unit_group(s, "digest and exit code");
