@@ -99,11 +99,10 @@ tests_fuzz_fuzz_numbers_CPPFLAGS = $(libsupervisor_a_CPPFLAGS)
 tests_fuzz_fuzz_numbers_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
 tests_fuzz_fuzz_numbers_LDADD = $(SUPERVISOR_LIBS)
 fuzzers: $(FUZZ_TARGETS)
-# For scripts/check-fuzz, which compiles one file with a bug in it: how this tree compiles, and how it links a target.
-fuzz-commands:
-	@echo '$(CC) $(DEFS) $(libsupervisor_a_CPPFLAGS) $(AM_CFLAGS) $(CFLAGS)'
-	@echo '$(CC) $(AM_CFLAGS) $(CFLAGS) $(AM_LDFLAGS) -fsanitize=fuzzer'
-	@echo '$(SUPERVISOR_LIBS) $(LIBS)'
+# For scripts/check-fuzz: target NAME with the file IN in the place of the library's own, as OUT.
+fuzz-planted:
+	$(CC) $(DEFS) $(libsupervisor_a_CPPFLAGS) $(AM_CFLAGS) $(CFLAGS) -c -o '$(OUT).o' '$(IN)'
+	$(CC) $(AM_CFLAGS) $(CFLAGS) $(AM_LDFLAGS) -fsanitize=fuzzer -o '$(OUT)' tests/fuzz/fuzz_$(NAME)-*.o '$(OUT).o' $(SUPERVISOR_LIBS) $(LIBS)
 endif
 
 # The answers of the seccomp filters, written anew: for a change of a policy, to be read as a difference by its reviewer.
@@ -117,12 +116,12 @@ check-all:
 	$(abs_top_srcdir)/scripts/check-all
 check-long:
 	CASES='$(CASES)' REPLAY='$(REPLAY)' $(abs_top_srcdir)/scripts/check-long
-.PHONY: check-all check-long fuzzers fuzz-commands
+.PHONY: check-all check-long fuzzers fuzz-planted
 
 EXTRA_DIST += \
 	tests/golden \
 	tests/unit/unit.h \
-	tests/fuzz/fuzz.h tests/fuzz/planted.py tests/fuzz/corpus tests/fuzz/claims.dict tests/fuzz/json.dict tests/fuzz/mcp_line.dict \
+	tests/fuzz/fuzz.h tests/fuzz/targets.py tests/fuzz/corpus tests/fuzz/claims.dict tests/fuzz/json.dict tests/fuzz/mcp_line.dict \
 	tests/fuzz/numbers.dict tests/fuzz/plan.dict tests/fuzz/policy.dict tests/fuzz/receipt.dict tests/fuzz/text.dict tests/fuzz/wire.dict \
 	tests/floors.py tests/totals.py tests/cases.py \
 	tests/integration/conftest.py tests/integration/sandbox.py tests/integration/watch.py \

@@ -38,10 +38,25 @@ static void check_raw(const struct jsonrpc_message *m) {
         require(at >= m->text && at + length <= m->text + m->length);
 }
 
+static void check(const char *text, size_t length, bool inside);
+
+/* Each element is JSON, and there are as many as cJSON counts. */
+static void check_batch(const char *text, size_t length) {
+    cleanup_json cJSON *whole = json_parse(text, length, (struct json_limits){0}, NULL);
+    const char *at;
+    size_t cursor = 0, part, count = 0;
+
+    while (jsonrpc_batch_next(text, length, &cursor, &at, &part)) {
+        require(at > text && at + part <= text + length);
+        require(json_check(at, part, (struct json_limits){0}, NULL) != JSON_BAD);
+        check(at, part, true);
+        count++;
+    }
+    require(!whole || count == (size_t)cJSON_GetArraySize(whole));
+}
+
 static void check(const char *text, size_t length, bool inside) {
     cleanup_jsonrpc struct jsonrpc_message m;
-    const char *at;
-    size_t cursor = 0, part;
 
     jsonrpc_read(text, length, &m);
     require(!m.id || (m.id >= text && m.id + m.id_length <= text + length));
@@ -51,11 +66,7 @@ static void check(const char *text, size_t length, bool inside) {
         require(key != NULL || m.id[0] == '"'); /* a string that no C string can hold has no key */
     }
     if (m.kind == JSONRPC_BATCH && !inside)
-        while (jsonrpc_batch_next(text, length, &cursor, &at, &part)) {
-            require(at > text && at + part <= text + length);
-            require(json_check(at, part, (struct json_limits){0}, NULL) != JSON_BAD);
-            check(at, part, true);
-        }
+        check_batch(text, length);
     if (m.kind != JSONRPC_REQUEST && m.kind != JSONRPC_NOTIFICATION)
         return;
     require(m.method != NULL);
