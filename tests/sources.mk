@@ -87,8 +87,8 @@ tests_fuzz_fuzz_mcp_line_LDADD = $(SUPERVISOR_LIBS)
 tests_fuzz_fuzz_receipt_CPPFLAGS = $(libsupervisor_a_CPPFLAGS)
 tests_fuzz_fuzz_receipt_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
 tests_fuzz_fuzz_receipt_LDADD = $(SUPERVISOR_LIBS)
-tests_fuzz_fuzz_policy_SOURCES = tests/fuzz/fuzz_policy.c tests/fuzz/policy_oracle.c tests/fuzz/policy_oracle.h \
-	tests/fuzz/filter_oracle.c tests/fuzz/filter_oracle.h
+tests_fuzz_fuzz_policy_SOURCES = tests/fuzz/fuzz_policy.c tests/fuzz/policy_mutator.c tests/fuzz/policy_oracle.c tests/fuzz/policy_oracle.h \
+	tests/fuzz/filter_oracle.c tests/fuzz/filter_oracle.h tests/unit/bpf_eval.c tests/unit/bpf_eval.h
 tests_fuzz_fuzz_policy_CPPFLAGS = $(libsupervisor_a_CPPFLAGS)
 tests_fuzz_fuzz_policy_LDFLAGS = $(AM_LDFLAGS) -fsanitize=fuzzer
 tests_fuzz_fuzz_policy_LDADD = $(SUPERVISOR_LIBS)
@@ -102,7 +102,7 @@ fuzzers: $(FUZZ_TARGETS)
 # For scripts/check-fuzz: target NAME with the file IN in the place of the library's own, as OUT.
 fuzz-planted:
 	$(CC) $(DEFS) $(libsupervisor_a_CPPFLAGS) $(AM_CFLAGS) $(CFLAGS) -c -o '$(OUT).o' '$(IN)'
-	$(CC) $(AM_CFLAGS) $(CFLAGS) $(AM_LDFLAGS) -fsanitize=fuzzer -o '$(OUT)' tests/fuzz/fuzz_$(NAME)-*.o '$(OUT).o' $(SUPERVISOR_LIBS) $(LIBS)
+	$(CC) $(AM_CFLAGS) $(CFLAGS) $(AM_LDFLAGS) -fsanitize=fuzzer -o '$(OUT)' tests/*/*fuzz_$(NAME)-*.o '$(OUT).o' $(SUPERVISOR_LIBS) $(LIBS)
 endif
 
 # The answers of the seccomp filters, written anew: for a change of a policy, to be read as a difference by its reviewer.

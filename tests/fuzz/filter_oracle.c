@@ -1,47 +1,12 @@
 #include "filter_oracle.h"
 
+#include "../unit/bpf_eval.h"
 #include "base/json.h"
 #include "fuzz.h"
 
 #include <errno.h>
 #include <linux/audit.h>
 #include <seccomp.h>
-
-#define BAD 0xdeadbeefu /* the program is not well formed */
-
-/* One program over one call, as the kernel's interpreter does it. */
-static uint32_t run(const struct seccomp_program *p, const struct seccomp_data *data)
-{
-    uint32_t a = 0, x = 0, memory[BPF_MEMWORDS] = {0};
-    for (size_t pc = 0; pc < p->count; pc++) {
-        const struct sock_filter *f = &p->code[pc];
-        bool taken;
-        switch (f->code) {
-        case BPF_LD | BPF_W | BPF_ABS:
-            if (f->k % 4 || f->k + 4 > sizeof *data)
-                return BAD;
-            memcpy(&a, (const char *)data + f->k, 4);
-            continue;
-        case BPF_LD | BPF_IMM: a = f->k; continue;
-        case BPF_LD | BPF_MEM: a = memory[f->k % BPF_MEMWORDS]; continue;
-        case BPF_ST: memory[f->k % BPF_MEMWORDS] = a; continue;
-        case BPF_MISC | BPF_TAX: x = a; continue;
-        case BPF_MISC | BPF_TXA: a = x; continue;
-        case BPF_ALU | BPF_AND | BPF_K: a &= f->k; continue;
-        case BPF_ALU | BPF_OR | BPF_K: a |= f->k; continue;
-        case BPF_JMP | BPF_JA: pc += f->k; continue;
-        case BPF_JMP | BPF_JEQ | BPF_K: taken = a == f->k; break;
-        case BPF_JMP | BPF_JGT | BPF_K: taken = a > f->k; break;
-        case BPF_JMP | BPF_JGE | BPF_K: taken = a >= f->k; break;
-        case BPF_JMP | BPF_JSET | BPF_K: taken = (a & f->k) != 0; break;
-        case BPF_RET | BPF_K: return f->k;
-        case BPF_RET | BPF_A: return a;
-        default: return BAD;
-        }
-        pc += taken ? f->jt : f->jf;
-    }
-    return BAD; /* fell off the end */
-}
 
 /* --- the profile's words --- */
 
@@ -170,7 +135,7 @@ static void probe_profile(const struct probing *p, const cJSON *oci)
 
 static void is_as_said(const struct probing *p, const struct seccomp_data *data)
 {
-    uint32_t said = says(p->oci, data), answer = run(&p->one->filter, data), notified = run(&p->one->filter_notify, data);
+    uint32_t said = says(p->oci, data), answer = bpf_eval(&p->one->filter, data), notified = bpf_eval(&p->one->filter_notify, data);
     require(answer == said);
     if (notified == SECCOMP_RET_USER_NOTIF)
         require(said == (SECCOMP_RET_ERRNO | (uint32_t)p->one->errno_of[data->nr]));
@@ -184,20 +149,20 @@ void filter_check(const cJSON *oci, const struct seccomp_compiled *compiled)
     struct seccomp_data data = {.nr = SECCOMP_NUMBERS - 1, .arch = seccomp_arch_native()};
     require(compiled->filter.count > 0 && compiled->filter.count <= BPF_MAXINSNS);
     require(compiled->filter_notify.count > 0 && compiled->filter_notify.count <= BPF_MAXINSNS);
-    require(run(&compiled->filter, &data) == (SECCOMP_RET_ERRNO | ENOSYS)); /* nobody knows it */
+    require(bpf_eval(&compiled->filter, &data) == (SECCOMP_RET_ERRNO | ENOSYS)); /* nobody knows it */
     data.nr = 0x40000000;                                                   /* x32 */
-    require(run(&compiled->filter, &data) == (SECCOMP_RET_ERRNO | ENOSYS));
+    require(bpf_eval(&compiled->filter, &data) == (SECCOMP_RET_ERRNO | ENOSYS));
     data = (struct seccomp_data){.arch = AUDIT_ARCH_PPC};
-    require(run(&compiled->filter, &data) == SECCOMP_RET_KILL_PROCESS && run(&compiled->filter_notify, &data) == SECCOMP_RET_KILL_PROCESS);
+    require(bpf_eval(&compiled->filter, &data) == SECCOMP_RET_KILL_PROCESS && bpf_eval(&compiled->filter_notify, &data) == SECCOMP_RET_KILL_PROCESS);
     probe_profile(&p, oci);
 }
 
 static void is_narrower(const struct probing *p, const struct seccomp_data *data)
 {
-    if (permits(run(&p->one->filter, data)))
-        require(permits(run(&p->other->filter, data)));
-    if (permits(run(&p->one->filter_notify, data)))
-        require(permits(run(&p->other->filter_notify, data)));
+    if (permits(bpf_eval(&p->one->filter, data)))
+        require(permits(bpf_eval(&p->other->filter, data)));
+    if (permits(bpf_eval(&p->one->filter_notify, data)))
+        require(permits(bpf_eval(&p->other->filter_notify, data)));
 }
 
 void filter_check_narrower(const cJSON *child_oci, const struct seccomp_compiled *child, const cJSON *parent_oci,

@@ -125,7 +125,7 @@ static void check_words(const struct policy *p)
     require(policy_lint(p, &findings, NULL) == 0 && cJSON_IsArray(findings));
     cJSON_ArrayForEach(f, findings) {
         const char *severity = json_get_string(f, "severity"), *message = json_get_string(f, "message");
-        require(severity && (!strcmp(severity, "warning") || !strcmp(severity, "note")));
+        require(severity && (!strcmp(severity, "error") || !strcmp(severity, "warning") || !strcmp(severity, "note")));
         require(message && *message && !strchr(message, '\n') && json_get_string(f, "where"));
     }
 }

@@ -62,8 +62,8 @@ TARGETS = {
          "policy/shape.c", "policy/strings.c", "policy/words.c"),
         "policy/narrow.c",
         "if (b->child <= b->parent)",
-        "if (b->child <= b->parent * 2)",
-        "a child may have up to twice its parent's limits",
+        "if (b->child <= b->parent * 1024)",
+        "a child's limits are compared as if they were KiB",
         2048),
     "plan": Target(
         ("jail/plan.c", "jail/seal_plan.c"),
