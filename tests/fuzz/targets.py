@@ -72,7 +72,7 @@ TARGETS = {
         "plan->rlimit_count > SEAL_RLIMITS)",
         "one rlimit more than the table holds"),
     "numbers": Target(
-        ("cli/numbers.c", "policy/words.c"),
+        ("cli/numbers.c",),
         "cli/numbers.c",
         "value > UINT64_MAX >> units[i].shift)",
         "value > UINT64_MAX >> (units[i].shift ? 20 : 0))",
