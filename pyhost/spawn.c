@@ -78,9 +78,42 @@ static int await_init(int notify, layer_set *ret_layers, struct error *err)
     return 0;
 }
 
+static const struct { uint64_t flag; const char *name; } NAMESPACES[] = {
+    {CLONE_NEWUSER, "ns/user"}, {CLONE_NEWNS, "ns/mnt"},  {CLONE_NEWPID, "ns/pid"},       {CLONE_NEWNET, "ns/net"},
+    {CLONE_NEWIPC, "ns/ipc"},   {CLONE_NEWUTS, "ns/uts"}, {CLONE_NEWCGROUP, "ns/cgroup"}, {CLONE_NEWTIME, "ns/time"},
+};
+#define NAMESPACE_COUNT (sizeof NAMESPACES / sizeof *NAMESPACES)
+
+static ino_t zygote_namespaces[NAMESPACE_COUNT]; /* looked up once, by the zygote */
+
+/* Of a process, by its directory in the host's /proc; 0: that kind is not there. */
+static void namespace_inodes(int directory, ino_t ret[NAMESPACE_COUNT])
+{
+    struct stat st;
+    for (size_t i = 0; i < NAMESPACE_COUNT; i++)
+        ret[i] = fstatat(directory, NAMESPACES[i].name, &st, 0) == 0 ? st.st_ino : 0;
+}
+
+static int note_own_namespaces(struct error *err)
+{
+    if (zygote_namespaces[0])
+        return 0;
+    cleanup_fd int self = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (self < 0)
+        return error_set(err, "setns.verify", errno, "/proc/self cannot be opened");
+    namespace_inodes(self, zygote_namespaces);
+    return 0;
+}
+
+/* Every namespace that was to be joined is another one than the zygote's afterwards; the pid namespace was taken at the fork. The
+ * supervisor looks too, but as an ordinary user it cannot see the links of a process that is not dumpable for it (proc(5)). */
 static int join_namespaces(const struct request *r, struct error *err)
 {
     layer_set there = 0;
+    ino_t now[NAMESPACE_COUNT];
+    cleanup_fd int self = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC); /* the host's: the jail's own /proc may be absent */
+    if (self < 0)
+        return error_set(err, "setns.verify", errno, "/proc/self cannot be opened");
     if (await_init(r->fds[FD_NOTIFY], &there, err) < 0)
         return -1;
     int flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS;
@@ -89,6 +122,10 @@ static int join_namespaces(const struct request *r, struct error *err)
     /* One setns for all: the user namespace and what it owns are entered together, with the capabilities that this gives. */
     if (setns(r->fds[FD_INIT], flags) < 0)
         return error_set(err, "setns", errno, "the jail's namespaces cannot be joined");
+    namespace_inodes(self, now);
+    for (size_t i = 0; i < NAMESPACE_COUNT; i++)
+        if ((((uint64_t)flags | CLONE_NEWPID) & NAMESPACES[i].flag) && (now[i] == 0 || now[i] == zygote_namespaces[i]))
+            return error_set(err, "setns.verify", 0, "%s is still the zygote's after the jail's was joined", NAMESPACES[i].name);
     return 0;
 }
 
@@ -106,24 +143,33 @@ static int arrange_descriptors(const struct request *r, struct error *err)
     if (dup2(null, 0) < 0 || dup2(high[FD_STDOUT], 1) < 0 || dup2(high[FD_STDERR], 2) < 0 ||
         dup3(high[FD_CHANNEL], PAYLOAD_CHANNEL_FD, O_CLOEXEC) < 0 || dup3(high[FD_NOTIFY], NOTIFY_FD, O_CLOEXEC) < 0)
         return error_set(err, "descriptors", errno, "the standard descriptors cannot be set");
-    if (syscall(SYS_close_range, NOTIFY_FD + 1, ~0U, 0) < 0)
+    if (syscall(SYS_close_range, NOTIFY_FD + 1, ~0U, 0) < 0 || fcntl(high[FD_CHANNEL], F_GETFD) >= 0)
         return error_set(err, "descriptors", errno, "close_range");
     return 0;
+}
+
+/* Set and read back. A lower hard limit that is there already is no less safe, and cannot be raised. */
+static int bound(__rlimit_resource_t resource, uint64_t bytes)
+{
+    struct rlimit limit = {bytes, bytes}, seen = {RLIM_INFINITY, RLIM_INFINITY};
+    if (setrlimit(resource, &limit) < 0)
+        return -1;
+    errno = 0;
+    return getrlimit(resource, &seen) == 0 && seen.rlim_cur <= bytes && seen.rlim_max <= bytes ? 0 : -1;
 }
 
 static int limit_data(uint64_t bytes, struct error *err)
 {
     if (!bytes)
         return 0;
-    struct rlimit limit = {bytes, bytes};
-    if (setrlimit(RLIMIT_DATA, &limit) < 0)
+    if (bound(RLIMIT_DATA, bytes) < 0)
         return error_set(err, "rlimit.data", errno, "%llu bytes", (unsigned long long)bytes);
 #ifndef SANITIZED /* whose shadow memory is terabytes of address space */
     /* RLIMIT_DATA does not see shared anonymous mappings. Address space does, but also sees stacks and libraries that nobody
      * touches, so its bound is a loose one. */
-    limit.rlim_cur = limit.rlim_max = 2 * bytes + (1ull << 30);
-    if (setrlimit(RLIMIT_AS, &limit) < 0)
-        return error_set(err, "rlimit.as", errno, "%llu bytes", (unsigned long long)limit.rlim_max);
+    uint64_t space = 2 * bytes + (1ull << 30);
+    if (bound(RLIMIT_AS, space) < 0)
+        return error_set(err, "rlimit.as", errno, "%llu bytes", (unsigned long long)space);
 #endif
     return 0;
 }
@@ -136,7 +182,7 @@ static int enter_jail(const struct configuration *c, const struct request *r, st
         return error_set(err, "signals", errno, "the signal mask cannot be emptied");
     if (join_cgroups(r, err) < 0 || join_namespaces(r, err) < 0)
         return -1;
-    if (setsid() < 0)
+    if (setsid() < 0 || getsid(0) != getpid())
         return error_set(err, "setsid", errno, "no session of its own");
     umask(022);
     if (chdir(c->cwd) < 0)
@@ -184,6 +230,8 @@ int spawn_payload(const struct configuration *c, const struct wire_frame *frame,
     int threads = interpreter_threads(err);
     if (threads != 1)
         return threads < 0 ? -1 : error_set(err, "threads", 0, "the zygote has %d threads and does not fork", threads);
+    if (note_own_namespaces(err) < 0)
+        return -1;
     /* Only children are moved: a process cannot change its own pid namespace. */
     if (setns(fds[FD_INIT], CLONE_NEWPID) < 0)
         return error_set(err, "setns.pid", errno, "the jail's pid namespace cannot be joined (has its init ended?)");

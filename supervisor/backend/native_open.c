@@ -89,7 +89,8 @@ static int accept_place(struct backend_place *p, struct error *err)
 {
     uint64_t before = clock_now();
     p->layers = p->jail.layers | p->payload_layers;
-    if (check_layers(p, err) < 0 || jail_inspect(p->payload, p->layers, err) < 0)
+    if (check_layers(p, err) < 0 || jail_inspect(p->payload, p->layers, err) < 0 || jail_inspect_init(&p->jail, err) < 0 ||
+        cgroup_holds(&p->jail.cgroup, p->payload, err) < 0)
         return -1;
     p->ready_at = clock_now();
     p->times.inspect = (p->ready_at - before) / 1000;

@@ -214,6 +214,7 @@ int plant_new(struct policy *policy, struct plant **ret, struct error *err)
     p->seal.uid = p->seal.gid = JAIL_UID;
     p->jail.loopback = policy->network == NETWORK_LOOPBACK;
     p->seal.landlock_network = policy->network != NETWORK_NONE;
+    p->seal.landlock_optional = !(p->required & LAYER_BIT(LAYER_LANDLOCK));
     plan_rlimits(p);
     if (policy->network == NETWORK_ALLOW)
         error_set(err, "network", 0, "policy %s asks for network mode allow, which this version cannot build yet: use none or loopback", policy->name);

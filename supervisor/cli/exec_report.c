@@ -69,12 +69,14 @@ static void report_refusal(const struct receipt *r, struct exec_stream *err)
 {
     exec_stream_words(err, "snipara-sandbox: refused, nothing ran: ");
     guest(err, r->error_message ? r->error_message : "the walls that the policy demands could not be built");
+    bool told = false;
     for (size_t i = 0; i < r->missing_count; i++)
         if (r->missing[i].remedy) {
             exec_stream_words(err, "; ");
             guest(err, r->missing[i].remedy);
+            told = true;
         }
-    exec_stream_words(err, " (snipara-sandbox doctor shows what this host has)\n");
+    exec_stream_words(err, told ? "\n" : " (snipara-sandbox doctor shows what this host has)\n");
 }
 
 static void report_crash(const struct receipt *r, struct exec_stream *err)

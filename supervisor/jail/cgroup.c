@@ -85,11 +85,15 @@ static int limit_memory(struct cgroup *cg, uint64_t bytes, struct error *err)
 
 static int limit_cpu(struct cgroup *cg, double cpus, struct error *err)
 {
-    char text[64];
+    char text[64], seen[64];
     uint64_t quota = (uint64_t)(cpus * 100000.0);
     if (is_v2(cg->host)) {
         snprintf(text, sizeof text, "%" PRIu64 " 100000", quota);
-        return write_text(cg, CG_CPU, "cpu.max", text, err);
+        if (write_text(cg, CG_CPU, "cpu.max", text, err) < 0)
+            return -1;
+        if (!read_text(cg, CG_CPU, "cpu.max", seen, sizeof seen) || strncmp(seen, text, strlen(text)) != 0)
+            return error_set(err, "cgroup.limit", 0, "cpu.max is not %s after it was set", text);
+        return 0;
     }
     if (write_text(cg, CG_CPU, "cpu.cfs_period_us", "100000", err) < 0)
         return -1;
@@ -185,6 +189,38 @@ int cgroup_make(const struct cgroup_host *h, const struct cgroup_limits *limits,
     }
     for (int i = 0; i < CGROUP_METERS; i++)
         cgroup_open_meter(ret, i);
+    return 0;
+}
+
+static unsigned distinct_hierarchies(const struct cgroup_host *h)
+{
+    unsigned count = 0;
+    for (int i = 0; i < CGROUP_HIERARCHIES; i++) {
+        bool seen = !h->base[i];
+        for (int k = 0; k < i && !seen; k++)
+            seen = h->base[k] && strcmp(h->base[k], h->base[i]) == 0;
+        count += !seen;
+    }
+    return count;
+}
+
+int cgroup_holds(const struct cgroup *cg, pid_t pid, struct error *err)
+{
+    char path[64], line[4300];
+    unsigned found = 0;
+    size_t n = strlen(cg->name);
+    if (n == 0)
+        return 0;
+    snprintf(path, sizeof path, "/proc/%d/cgroup", pid);
+    cleanup_file FILE *f = fopen(path, "re");
+    while (f && fgets(line, sizeof line, f)) {
+        line[strcspn(line, "\n")] = '\0';
+        size_t length = strlen(line);
+        found += length > n && line[length - n - 1] == '/' && strcmp(line + length - n, cg->name) == 0;
+    }
+    if (found < distinct_hierarchies(cg->host))
+        return error_set(err, "cgroup.verify", 0, "process %d is in %u of the %u groups %s that it entered", pid, found,
+                         distinct_hierarchies(cg->host), cg->name);
     return 0;
 }
 

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 enum cgroup_kind { CGROUP_NONE, CGROUP_V1, CGROUP_V2, CGROUP_HYBRID };
 
@@ -58,6 +59,8 @@ struct cgroup_usage {
 
 /* Make a group and set its limits; each limit is read back. Without any controller: an empty group with no layers, and 0. */
 int cgroup_make(const struct cgroup_host *h, const struct cgroup_limits *limits, struct cgroup *ret, struct error *err);
+/* Is the process in this group, in every hierarchy that has one? Without a group: 0. */
+int cgroup_holds(const struct cgroup *cg, pid_t pid, struct error *err);
 void cgroup_usage(const struct cgroup *cg, struct cgroup_usage *ret);
 void cgroup_reset_peak(const struct cgroup *cg); /* where the kernel allows it */
 void cgroup_kill(const struct cgroup *cg);       /* cgroup.kill; nothing on v1, where the death of init ends everything */

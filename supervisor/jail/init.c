@@ -23,7 +23,9 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -80,6 +82,13 @@ static void forbid_user_namespaces(int host_proc, layer_set *layers)
         *layers |= LAYER_BIT(LAYER_NO_USER_NAMESPACES);
 }
 
+/* Inode of our own cgroup namespace; 0: a kernel without. */
+static ino_t cgroup_namespace(int host_proc)
+{
+    struct stat st;
+    return fstatat(host_proc, "self/ns/cgroup", &st, 0) == 0 ? st.st_ino : 0;
+}
+
 /* Limits were set before; the files were opened by the supervisor, whose credentials count for the write. The cgroup namespace is
  * taken after the move, so that its root is the jail's own group. */
 static int enter_cgroup(const struct init_setup *s, layer_set *layers, struct error *err)
@@ -87,7 +96,9 @@ static int enter_cgroup(const struct init_setup *s, layer_set *layers, struct er
     for (size_t i = 0; i < s->cgroup_count; i++)
         if (write(s->cgroups[i], "0", 1) != 1)
             return error_set(err, "cgroup.attach", errno, "init cannot enter its cgroup");
-    if (unshare(CLONE_NEWCGROUP) == 0)
+    ino_t before = cgroup_namespace(s->host_proc);
+    errno = 0;
+    if (unshare(CLONE_NEWCGROUP) == 0 && cgroup_namespace(s->host_proc) != before)
         *layers |= LAYER_BIT(LAYER_CGROUP_NAMESPACE);
     else if (s->plan->need_cgroup_namespace)
         return error_set(err, "namespace.cgroup", errno, "a cgroup namespace cannot be made");
@@ -103,7 +114,7 @@ static int fix_descriptors(const struct init_setup *s, struct steps *steps, stru
     steps->control = FD_CONTROL;
     for (int fd = 0; fd < FD_CONTROL; fd++)
         close(fd);
-    if (syscall(SYS_close_range, FD_NOTIFY + 1, ~0u, 0) < 0)
+    if (syscall(SYS_close_range, FD_NOTIFY + 1, ~0u, 0) < 0 || fcntl(control, F_GETFD) >= 0)
         return error_set(err, "init.descriptors", errno, "descriptors cannot be closed");
     sigset_t set;
     sigfillset(&set);
@@ -122,7 +133,7 @@ static int seal(struct error *err)
         capabilities_verify_none(err) < 0)
         return -1;
     /* Not dumpable: no /proc/1/mem, no ptrace by the guest, which has the same uid; hidden by hidepid as well. */
-    if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+    if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) != 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
         return error_set(err, "init.seal", errno, "init cannot seal itself");
     return init_filter_load(err);
 }
@@ -205,7 +216,8 @@ static int build(const struct init_setup *s, layer_set *layers, struct steps *st
     forbid_user_namespaces(s->host_proc, layers);
     if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0 && errno != ENOSYS && errno != EPERM)
         return error_set(err, "init.keyring", errno, "no session keyring");
-    if (sethostname("sandbox", 7) < 0)
+    struct utsname names = {0};
+    if (sethostname("sandbox", 7) < 0 || uname(&names) < 0 || strcmp(names.nodename, "sandbox") != 0)
         return error_set(err, "init.hostname", errno, "the host name cannot be set");
     if (mounts_own(s->plan, s->host_proc, layers, err) < 0)
         return -1;
@@ -236,7 +248,7 @@ _Noreturn void init_run(const struct init_setup *s)
     struct denials *table = mmap(NULL, sizeof *table, PROT_READ | PROT_WRITE, MAP_SHARED, s->denials, 0);
     if (table == MAP_FAILED)
         error_set(&err, "init.memory", errno, "the shared table cannot be mapped");
-    else if (setsid() < 0)
+    else if (setsid() < 0 || getsid(0) != getpid())
         error_set(&err, "init.session", errno, "setsid");
     else if (wait_for_maps(s, &err) == 0 && build(s, &layers, &steps, &err) == 0) {
         tell_payload(layers);

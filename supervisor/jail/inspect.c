@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -35,6 +36,29 @@ static bool id_zero_is_root(void)
     unsigned inside = 0, outside = 0;
     cleanup_file FILE *f = fopen("/proc/self/uid_map", "re");
     return !f || fscanf(f, "%u %u", &inside, &outside) != 2 || inside != 0 || outside == 0;
+}
+
+/* Filters are counted since Linux 5.9. Below an outer sandbox mode 2 is the outer one's: the process needs more filters than we have. */
+static int expect_filter(const char *text, struct error *err)
+{
+    char theirs[32] = "", ours[32] = "", own[8192];
+    cleanup_file FILE *f = fopen("/proc/self/status", "re");
+    size_t n = f ? fread(own, 1, sizeof own - 1, f) : 0;
+    own[n] = '\0';
+    if (!status_value(text, "Seccomp_filters", theirs, sizeof theirs) || !status_value(own, "Seccomp_filters", ours, sizeof ours))
+        return 0;
+    if (strtoul(theirs, NULL, 10) <= strtoul(ours, NULL, 10))
+        return error_set(err, "inspect", 0, "the jailed process has no seccomp filter beyond our own %s", ours);
+    return 0;
+}
+
+/* NSpid has a number for each pid namespace from ours down (proc(5)): readable for everybody, unlike the links. */
+static int expect_pid_namespace(const char *text, struct error *err)
+{
+    char seen[128] = "";
+    if (status_value(text, "NSpid", seen, sizeof seen) && !strpbrk(seen, " \t"))
+        return error_set(err, "inspect", 0, "the jailed process is in our own pid namespace");
+    return 0;
 }
 
 static int expect_ids(const char *text, layer_set claimed, struct error *err)
@@ -95,7 +119,16 @@ int jail_inspect(pid_t pid, layer_set claimed, struct error *err)
         if ((claimed & LAYER_BIT(LAYER_CAPABILITIES)) && expect(text, CAPABILITY_SETS[i], "0000000000000000", err) < 0)
             return -1;
     if (((claimed & LAYER_BIT(LAYER_NO_NEW_PRIVS)) && expect(text, "NoNewPrivs", "1", err) < 0) ||
-        ((claimed & LAYER_BIT(LAYER_SECCOMP)) && expect(text, "Seccomp", "2", err) < 0))
+        ((claimed & LAYER_BIT(LAYER_SECCOMP)) && (expect(text, "Seccomp", "2", err) < 0 || expect_filter(text, err) < 0)) ||
+        ((claimed & LAYER_BIT(LAYER_PID_NAMESPACE)) && expect_pid_namespace(text, err) < 0))
         return -1;
     return expect_ids(text, claimed, err) < 0 ? -1 : expect_namespaces(pid, claimed, err);
+}
+
+int jail_inspect_init(const struct jail *j, struct error *err)
+{
+    const layer_set sealed = LAYER_BIT(LAYER_CAPABILITIES) | LAYER_BIT(LAYER_NO_NEW_PRIVS) | LAYER_BIT(LAYER_SECCOMP);
+    if (jail_inspect(j->init, j->layers | sealed, err) < 0 || cgroup_holds(&j->cgroup, j->init, err) < 0)
+        return error_wrap(err, "the jail's init");
+    return 0;
 }

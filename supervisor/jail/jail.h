@@ -86,5 +86,7 @@ bool jail_end(struct jail *j, struct cgroup_pool *pool);
 /* What one process of the jail looks like from outside (/proc/<pid>): no_new_privs, a seccomp filter, no capabilities, a uid that
  * is not ours as root, namespaces other than ours. Adds nothing: an error when a claim does not hold. */
 int jail_inspect(pid_t pid, layer_set claimed, struct error *err);
+/* The same for init, which seals itself before it reports, and its place in the cgroup. */
+int jail_inspect_init(const struct jail *j, struct error *err);
 
 #endif

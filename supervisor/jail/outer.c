@@ -15,6 +15,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 
 enum { CHILD_CONTROL = 3, CHILD_PROGRAM = 4, CHILD_ERRORS = 5 };
@@ -41,18 +42,47 @@ static bool setgroups_is_denied(void)
     return fd >= 0 && read(fd, text, sizeof text - 1) > 0 && strncmp(text, "deny", 4) == 0;
 }
 
+/* A step that only says it succeeded is as bad as one that fails: the questions below are to the kernel, not to the step. errno is 0
+ * when the answer is no. */
+static bool groups_are_gone(void)
+{
+    errno = 0;
+    return getgroups(0, NULL) == 0 || setgroups_is_denied();
+}
+
+static bool namespace_is_joined(int user_namespace)
+{
+    struct stat ours, wanted;
+    errno = 0;
+    return stat("/proc/self/ns/user", &ours) == 0 && fstat(user_namespace, &wanted) == 0 && ours.st_ino == wanted.st_ino;
+}
+
+static bool root_is_read_only(void)
+{
+    struct statvfs fs;
+    errno = 0;
+    return statvfs("/", &fs) == 0 && (fs.f_flag & ST_RDONLY);
+}
+
+static bool dies_with_parent(void)
+{
+    int sig = 0;
+    errno = 0;
+    return prctl(PR_GET_PDEATHSIG, &sig, 0, 0, 0) == 0 && sig == SIGKILL;
+}
+
 /* Supplementary groups would be kept for good once setgroups is denied. An ordinary user cannot drop them, and neither can the
  * "root" of a namespace in which they are denied already (unshare -r). */
 static void drop_groups(int errors)
 {
-    if (geteuid() == 0 && setgroups(0, NULL) < 0 && !(errno == EPERM && setgroups_is_denied()))
+    if (geteuid() == 0 && ((setgroups(0, NULL) < 0 && !(errno == EPERM && setgroups_is_denied())) || !groups_are_gone()))
         child_fail(errors, "outer.groups");
 }
 
 static void child_enter(const struct outer_program *p, int errors)
 {
     drop_groups(errors);
-    if (setns(p->user_namespace, CLONE_NEWUSER) < 0)
+    if (setns(p->user_namespace, CLONE_NEWUSER) < 0 || !namespace_is_joined(p->user_namespace))
         child_fail(errors, "outer.join");
     if (setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0)
         child_fail(errors, "outer.ids");
@@ -60,7 +90,7 @@ static void child_enter(const struct outer_program *p, int errors)
         struct mount_attr_ attr = {.attr_set = MOUNT_ATTR_RDONLY_, .propagation = MS_PRIVATE};
         if (unshare(CLONE_NEWNS) < 0)
             child_fail(errors, "outer.mount_namespace");
-        if (mount_setattr_(AT_FDCWD, "/", AT_RECURSIVE, &attr) < 0)
+        if (mount_setattr_(AT_FDCWD, "/", AT_RECURSIVE, &attr) < 0 || !root_is_read_only())
             child_fail(errors, "outer.read_only");
     }
 }
@@ -109,19 +139,20 @@ _Noreturn static void child(const struct outer_program *p, int control, int erro
     for (int sig = 1; sig < NSIG; sig++)
         signal(sig, SIG_DFL);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    setsid();
+    if (setsid() < 0 || getsid(0) != getpid())
+        child_fail(errors, "outer.session");
     /* After the last change of credentials, which clears it (prctl(2)); the re-check closes the gap before it. */
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || getppid() != parent)
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || !dies_with_parent() || getppid() != parent)
         child_fail(errors, "outer.parent");
     int null = open("/dev/null", O_RDWR);
     if (null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0)
         child_fail(errors, "outer.stdio");
     /* Out of the way first: the numbers below may be in use by what is moved there. stderr stays the supervisor's: a helper that
      * dies says why there. */
-    int c = fcntl(control, F_DUPFD, 64), x = fcntl(program, F_DUPFD, 64), e = fcntl(errors, F_DUPFD, 64);
+    int c = fcntl(control, F_DUPFD_CLOEXEC, 64), x = fcntl(program, F_DUPFD_CLOEXEC, 64), e = fcntl(errors, F_DUPFD_CLOEXEC, 64);
     if (c < 0 || x < 0 || e < 0 || dup2(c, CHILD_CONTROL) < 0 || dup3(x, CHILD_PROGRAM, O_CLOEXEC) < 0 || dup3(e, CHILD_ERRORS, O_CLOEXEC) < 0)
         child_fail(errors, "outer.descriptors");
-    if (syscall(SYS_close_range, CHILD_ERRORS + 1, ~0u, 0) < 0)
+    if (syscall(SYS_close_range, CHILD_ERRORS + 1, ~0u, 0) < 0 || fcntl(e, F_GETFD) >= 0)
         child_fail(CHILD_ERRORS, "outer.descriptors");
     syscall(SYS_execveat, CHILD_PROGRAM, "", p->argv, p->env, AT_EMPTY_PATH);
     child_fail(CHILD_ERRORS, "outer.exec");
@@ -173,7 +204,7 @@ static int listen_to_child(int errors, char *ret_word, struct error *err)
     const char *remedy = strcmp(e.step, "namespace.user") == 0
         ? ": user namespaces are not available (see /proc/sys/user/max_user_namespaces, kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns)"
         : "";
-    return error_set(err, e.step, e.code, "a helper program cannot be started%s", remedy);
+    return error_set(err, e.step, e.code, "a helper program cannot be started, step %s failed%s", e.step, remedy);
 }
 
 static int make_pipe(int *ret_read, int *ret_write, struct error *err)

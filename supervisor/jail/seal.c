@@ -6,6 +6,7 @@
 #include "jail/landlock.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/keyctl.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
@@ -27,6 +28,7 @@ static int set_rlimits(const struct seal_plan *plan, bool files, struct error *e
             want.rlim_cur = want.rlim_max = now.rlim_max;
         if (setrlimit((__rlimit_resource_t)resource, &want) < 0)
             return error_set(err, "rlimits", errno, "limit %d cannot be set to %llu", resource, (unsigned long long)want.rlim_max);
+        now.rlim_cur = ~want.rlim_cur; /* so that a call that only says it succeeded is seen */
         if (getrlimit((__rlimit_resource_t)resource, &now) < 0 || now.rlim_cur != want.rlim_cur || now.rlim_max != want.rlim_max)
             return error_set(err, "rlimits", errno, "limit %d is not what was set", resource);
     }
@@ -60,13 +62,26 @@ static int load_filter(struct sock_filter *code, size_t count, unsigned flags, s
     return (int)r;
 }
 
+/* The number that the kernel gives to the next descriptor of this process (the lowest free one). */
+static int next_descriptor(void)
+{
+    int fd = fcntl(0, F_DUPFD, 0);
+    if (fd >= 0)
+        close(fd);
+    return fd;
+}
+
 /* The profile. With a listener the denials are counted by init; EBUSY (an outer sandbox listens already) or an old kernel means
  * the same rules answered by the kernel itself. */
 static int load_profile(const struct seal_plan *plan, int notify_sock, layer_set *layers, struct error *err)
 {
     if (notify_sock >= 0 && plan->filter_notify_count > 0) {
         struct error ignored;
-        cleanup_fd int listener = load_filter(plan->filter_notify, plan->filter_notify_count, SECCOMP_FILTER_FLAG_NEW_LISTENER, &ignored);
+        /* An outer sandbox may say "done" to a call that it swallows. A listener is a new descriptor, and whether it answers cannot be
+         * asked: ioctl is under the filter already, and would wait for init. */
+        int expected = next_descriptor();
+        int answer = load_filter(plan->filter_notify, plan->filter_notify_count, SECCOMP_FILTER_FLAG_NEW_LISTENER, &ignored);
+        cleanup_fd int listener = answer >= 0 && answer == expected ? answer : -1;
         if (listener >= 0) {
             /* sendmsg is allowed by every profile; without a listener in init each denied call would hang, so failure is final. */
             if (fdpass_send(notify_sock, "L", 1, &listener, 1, err) < 0)
@@ -95,7 +110,8 @@ int seal_self(const struct seal_plan *plan, int notify_sock, layer_set *ret_laye
         return -1;
 
     /* A session keyring of its own: keys have no namespace (ISOLATION.md row 9). A kernel without keys has none to share. */
-    if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) >= 0)
+    long keyring = syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL);
+    if (keyring > 0 && syscall(SYS_keyctl, KEYCTL_GET_KEYRING_ID, KEY_SPEC_SESSION_KEYRING, 0) == keyring)
         layers |= LAYER_BIT(LAYER_KEYRING);
 
     /* Bounding set and securebits need CAP_SETPCAP: before the ids change nothing (no id is root here), but the order of all
@@ -115,9 +131,11 @@ int seal_self(const struct seal_plan *plan, int notify_sock, layer_set *ret_laye
         return error_set(err, "no_new_privs", errno, "no_new_privs cannot be set");
     layers |= LAYER_BIT(LAYER_NO_NEW_PRIVS);
 
-    if (landlock_restrict(plan, err) < 0)
+    int walled = landlock_restrict(plan, err);
+    if (walled < 0)
         return -1;
-    layers |= LAYER_BIT(LAYER_LANDLOCK);
+    if (walled)
+        layers |= LAYER_BIT(LAYER_LANDLOCK);
 
     /* RLIMIT_NOFILE is last: while it is low, the kernel refuses to pass the listener to init as soon as other jails of the same user
      * keep many descriptors in flight (unix(7), ETOOMANYREFS), which is the case on a host without a range of ids. */

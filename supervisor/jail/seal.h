@@ -32,6 +32,7 @@ struct seal_plan {
     struct seal_path paths[SEAL_PATHS];      /* Landlock; other files are out of reach, directories may be listed */
     size_t path_count;
     bool landlock_network;                   /* true: TCP bind and connect stay possible */
+    bool landlock_optional;                  /* true: a kernel without Landlock will do */
     struct sock_filter *filter, *filter_notify;
     size_t filter_count, filter_notify_count;
 };
@@ -48,7 +49,7 @@ enum {
     SEAL_TAG_IDS = SEAL_TAG_FIRST, /* u32 uid, u32 gid */
     SEAL_TAG_RLIMIT,               /* u64 resource, u64 value */
     SEAL_TAG_PATH,                 /* byte write, byte exec, path */
-    SEAL_TAG_LANDLOCK_NETWORK,     /* u64 */
+    SEAL_TAG_LANDLOCK,     /* u64: 1 network, 2 optional */
     SEAL_TAG_FILTER,               /* struct sock_filter[] */
     SEAL_TAG_FILTER_NOTIFY,
     SEAL_TAG_LAST = SEAL_TAG_FILTER_NOTIFY

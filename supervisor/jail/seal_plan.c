@@ -39,7 +39,7 @@ int seal_plan_put(const struct seal_plan *plan, struct buf *b)
     for (size_t i = 0; i < plan->path_count; i++)
         if (put_path(&plan->paths[i], b) < 0)
             return -1;
-    if (wire_put_u64(b, SEAL_TAG_LANDLOCK_NETWORK, plan->landlock_network) < 0 ||
+    if (wire_put_u64(b, SEAL_TAG_LANDLOCK, plan->landlock_network | (uint64_t)plan->landlock_optional << 1) < 0 ||
         put_program(b, SEAL_TAG_FILTER, plan->filter, plan->filter_count) < 0 ||
         put_program(b, SEAL_TAG_FILTER_NOTIFY, plan->filter_notify, plan->filter_notify_count) < 0)
         return -1;
@@ -104,10 +104,11 @@ int seal_plan_take(struct seal_plan *plan, const struct wire_field *field, struc
         return take_rlimit(plan, field, err);
     case SEAL_TAG_PATH:
         return take_path(plan, field, err);
-    case SEAL_TAG_LANDLOCK_NETWORK:
+    case SEAL_TAG_LANDLOCK:
         if (!wire_u64(field, &flag))
-            return malformed(err, "landlock network");
-        plan->landlock_network = flag != 0;
+            return malformed(err, "landlock");
+        plan->landlock_network = flag & 1;
+        plan->landlock_optional = flag & 2;
         return 1;
     case SEAL_TAG_FILTER:
         return take_program(field, &plan->filter, &plan->filter_count, err);

@@ -124,6 +124,8 @@ static int mount_dead_proc(struct error *err)
     if (tree_make_target("proc", true, err) < 0)
         return -1;
     pid_t pid = (pid_t)syscall(SYS_clone3, &args, sizeof args);
+    if (pid < 0 && errno == ENOSYS) /* hidden by a container's profile */
+        pid = (pid_t)syscall(SYS_clone, args.flags | SIGCHLD, NULL, NULL, NULL, 0);
     if (pid < 0)
         return error_set(err, "mounts.proc", errno, "no process in a pid namespace of its own");
     if (pid == 0)
@@ -145,23 +147,39 @@ static int make_root_links(struct source trees[], char links[][64], struct error
     return 0;
 }
 
-/* The new root covers a directory that every host has; what lay below it was taken by descriptor before. */
-static int mount_root(const struct jail_plan *plan, struct source *rootfs, struct error *err)
+/* Go to the new root and make sure that it is one: in a directory of the host we would make our own files in the host's tree. */
+static int enter_root(const char *base, const struct stat *covered, const struct stat *rootfs, struct stat *ret, struct error *err)
 {
+    if (chdir(base) < 0 || stat(".", ret) < 0)
+        return error_set(err, "mounts.root", errno, "%s", base);
+    if (rootfs ? ret->st_dev != rootfs->st_dev || ret->st_ino != rootfs->st_ino : ret->st_dev == covered->st_dev)
+        return error_set(err, "mounts.root", 0, "the new root is not at %s after it was mounted there", base);
+    return 0;
+}
+
+/* The new root covers a directory that every host has; what lay below it was taken by descriptor before. */
+static int mount_root(const struct jail_plan *plan, struct source *rootfs, struct stat *ret, struct error *err)
+{
+    struct stat covered, tree;
+    if (plan->rootfs && fstat(rootfs->tree, &tree) < 0)
+        return error_set(err, "mounts.root", errno, "%s", plan->rootfs);
     static const char *const BASES[] = {"/tmp", "/mnt", "/run", "/"};
     for (size_t i = 0; i < sizeof BASES / sizeof *BASES; i++) {
+        if (stat(BASES[i], &covered) < 0)
+            continue;
         int r = plan->rootfs ? move_mount_(rootfs->tree, "", AT_FDCWD, BASES[i], MOVE_MOUNT_F_EMPTY_PATH_)
                              : mount("tmpfs", BASES[i], "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,nr_inodes=512,mode=755");
         if (r == 0)
-            return chdir(BASES[i]) < 0 ? error_set(err, "mounts.root", errno, "%s", BASES[i]) : 0;
+            return enter_root(BASES[i], &covered, plan->rootfs ? &tree : NULL, ret, err);
         if (errno != ENOENT)
             return error_set(err, "mounts.root", errno, "the new root cannot be mounted at %s", BASES[i]);
     }
     return error_set(err, "mounts.root", ENOENT, "no directory to mount the new root at");
 }
 
-static int pivot(struct error *err)
+static int pivot(const struct stat *root, struct error *err)
 {
+    struct stat now;
     /* "." on "." leaves the old root on top of the new one, to be detached, and needs no directory (pivot_root(2), NOTES). */
     if (syscall(SYS_pivot_root, ".", ".") < 0)
         return error_set(err, "mounts.pivot", errno, "pivot_root failed");
@@ -174,6 +192,8 @@ static int pivot(struct error *err)
         return error_set(err, "mounts.pivot", errno, "the old root cannot be detached");
     if (chdir("/") < 0)
         return error_set(err, "mounts.pivot", errno, "chdir to the new root");
+    if (stat("/", &now) < 0 || now.st_dev != root->st_dev || now.st_ino != root->st_ino)
+        return error_set(err, "mounts.pivot", 0, "the root is not the new one after pivot_root");
     return 0;
 }
 
@@ -234,11 +254,12 @@ static int take_sources(const struct jail_plan *plan, struct taken *t, struct er
 int template_enter(const struct jail_plan *plan, struct error *err)
 {
     static struct taken t; /* too large for a stack; a process builds one */
+    struct stat root;
     if (unshare(CLONE_NEWNS) < 0)
         return error_set(err, "namespace.mount", errno, "the maker's own mount namespace cannot be made");
     if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
         return error_set(err, "mounts.private", errno, "mount propagation cannot be stopped");
-    if (take_sources(plan, &t, err) < 0 || mount_root(plan, &t.rootfs, err) < 0)
+    if (take_sources(plan, &t, err) < 0 || mount_root(plan, &t.rootfs, &root, err) < 0)
         return -1;
     if (!plan->rootfs && (make_root_links(t.root_trees, t.links, err) < 0 || write_etc(err) < 0))
         return -1;
@@ -254,5 +275,5 @@ int template_enter(const struct jail_plan *plan, struct error *err)
         if ((m->kind == PLAN_TMPFS ? tree_make_target(target, true, err) : attach(&t.binds[i], target, err)) < 0)
             return -1;
     }
-    return pivot(err) < 0 ? -1 : seal_root(err);
+    return pivot(&root, err) < 0 ? -1 : seal_root(err);
 }

@@ -127,9 +127,10 @@ static int word_missing(struct buf *b, const struct receipt *r)
         return 0;
     for (size_t i = 0; i < r->missing_count; i++) {
         const struct receipt_missing *m = &r->missing[i];
-        if (!m->remedy && r->error_message && strcmp(m->reason, r->error_message) == 0)
-            continue; /* the error has said it */
-        if (buf_addf(b, "missing: %s: %s", m->layer, m->reason) < 0 ||
+        bool said = r->error_message && strcmp(m->reason, r->error_message) == 0; /* by the error */
+        if (said && !m->remedy)
+            continue;
+        if ((said ? buf_addf(b, "missing: %s.", m->layer) : buf_addf(b, "missing: %s: %s", m->layer, m->reason)) < 0 ||
             (m->remedy && buf_addf(b, " Remedy: %s", m->remedy) < 0) || end_line(b) < 0)
             return -1;
     }

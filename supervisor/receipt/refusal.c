@@ -5,6 +5,9 @@
 
 #include <string.h>
 
+/* The message has the particular remedy where there is one. */
+static const char REMEDY[] = "snipara-sandbox doctor tries every layer on this host and says what brings those that are missing";
+
 int receipt_of_refusal(struct receipt *r, const char *session_id, const char *policy, const char *code, size_t code_length,
                        const struct error *why)
 {
@@ -22,5 +25,5 @@ int receipt_of_refusal(struct receipt *r, const char *session_id, const char *po
     digest_of("", 0, r->err.digest);
     if (!r->session_id || !r->environment || !r->policy || !r->error_type || !r->error_message)
         return -1;
-    return receipt_add_missing(r, *why->step ? why->step : "backend", why->message, NULL);
+    return receipt_add_missing(r, *why->step ? why->step : "backend", why->message, REMEDY);
 }

@@ -141,7 +141,7 @@ END_TEST
 
 START_TEST(seal_plan_survives_the_wire)
 {
-    struct seal_plan plan = {.uid = 1000, .gid = 1000, .rlimit_count = 1, .path_count = 1, .landlock_network = true}, copy = {0};
+    struct seal_plan plan = {.uid = 1000, .gid = 1000, .rlimit_count = 1, .path_count = 1, .landlock_optional = true}, copy = {0};
     struct buf b = {0};
     struct error err;
     struct sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
@@ -157,7 +157,7 @@ START_TEST(seal_plan_survives_the_wire)
         ck_assert_int_eq(seal_plan_take(&copy, &f, &err), 1);
     ck_assert_uint_eq(copy.uid, 1000);
     ck_assert_str_eq(copy.paths[0].path, "/session");
-    ck_assert(copy.paths[0].write && !copy.paths[0].exec && copy.landlock_network);
+    ck_assert(copy.paths[0].write && !copy.paths[0].exec && !copy.landlock_network && copy.landlock_optional);
     ck_assert_uint_eq(copy.filter_count, 1);
     seal_plan_free(&copy);
     seal_plan_free(&plan);
