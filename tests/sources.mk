@@ -46,10 +46,18 @@ tests_unit_test_collect_LDADD = $(UNIT_LIBS)
 tests_unit_test_backend_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_backend_LDADD = $(UNIT_LIBS)
 
+# Not a test of its own: tests/escape/test_sabotage.py and scripts/check-hosts start the program with it.
+SABOTEUR = tests/escape/saboteur
+tests_escape_saboteur_CPPFLAGS = $(AM_CPPFLAGS) $(SECCOMP_CFLAGS)
+tests_escape_saboteur_LDADD = $(SECCOMP_LIBS)
+
+check_PROGRAMS = $(SABOTEUR)
 if HAVE_CHECK
-check_PROGRAMS = $(UNIT_TESTS)
+check_PROGRAMS += $(UNIT_TESTS)
+TESTS = $(UNIT_TESTS) tests/floors.py
+else
+TESTS = tests/floors.py
 endif
-TESTS = $(check_PROGRAMS) tests/floors.py
 AM_TESTS_ENVIRONMENT = \
 	SNIPARA_SANDBOX_POLICY_DIR='$(abs_top_srcdir)/policies'; export SNIPARA_SANDBOX_POLICY_DIR; \
 	SNIPARA_SANDBOX_PYHOST='$(abs_top_builddir)/snipara-pyhost'; export SNIPARA_SANDBOX_PYHOST; \
@@ -131,4 +139,5 @@ EXTRA_DIST += \
 	tests/integration/test_documents.py tests/integration/test_attacks.py tests/integration/test_spares.py \
 	tests/escape/conftest.py tests/escape/test_syscall_matrix.py tests/escape/test_public_faults.py \
 	tests/escape/test_cve_2026_30892.py tests/integration/test_artifacts.py \
+	tests/escape/sabotage.py tests/escape/test_sabotage.py tests/escape/test_hosts.py \
 	tests/mcp/.npmrc tests/mcp/package.json tests/mcp/package-lock.json tests/mcp/client.test.mjs

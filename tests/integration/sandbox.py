@@ -14,7 +14,8 @@ import watch
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 PROGRAM = os.environ.get('SNIPARA_BIN', 'snipara-sandbox')
 SCALE = float(os.environ.get('SNIPARA_TIME_SCALE', '1'))
-IS_ROOT = os.geteuid() == 0
+# Root of the host, that is: the root of a user namespace (unshare -r) is on the rung of the user who made it (doc/HOSTS.md).
+IS_ROOT = os.geteuid() == 0 and os.environ.get('SNIPARA_EXPECT_RUNG', 'T0') == 'T0'
 SANITIZED = bool(os.environ.get('SNIPARA_SANITIZED'))
 STATUSES = ('ok', 'error', 'rejected', 'timeout', 'out_of_memory', 'crashed', 'cancelled', 'refused')
 EXIT = {'ok': 0, 'rejected': 3, 'refused': 4, 'timeout': 124, 'out_of_memory': 137, 'cancelled': 137, 'crashed': 139}
