@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <sys/stat.h>
 
 static int make(const struct net_pool *pool, struct error *err)
 {
@@ -14,12 +15,23 @@ static int make(const struct net_pool *pool, struct error *err)
     return pool->loopback ? loopback_up(err) : 0;
 }
 
+/* Two jails in one network namespace would see each other: what says that it moved us is asked where we are. */
+static int enter(const struct net_pool *pool, int fd, struct error *err)
+{
+    struct stat wanted, now;
+    if (setns(fd, CLONE_NEWNET) < 0)
+        return error_set(err, "namespace.network", errno, "a network namespace cannot be entered");
+    if (fstat(fd, &wanted) < 0 || fstatat(pool->proc, "self/ns/net", &now, 0) < 0 || wanted.st_ino != now.st_ino)
+        return error_set(err, "namespace.network", 0, "the network namespace is not the one that was entered");
+    return 0;
+}
+
 int net_pool_enter(struct net_pool *pool, struct error *err)
 {
     if (pool->count == 0)
         return make(pool, err);
     cleanup_fd int fd = pool->ready[--pool->count];
-    return setns(fd, CLONE_NEWNET) < 0 ? error_set(err, "namespace.network", errno, "a network namespace cannot be entered") : 0;
+    return enter(pool, fd, err);
 }
 
 bool net_pool_fill(struct net_pool *pool)
@@ -45,5 +57,5 @@ int net_pool_open(struct net_pool *pool, struct error *err)
 
 int net_pool_leave(const struct net_pool *pool, struct error *err)
 {
-    return setns(pool->home, CLONE_NEWNET) < 0 ? error_set(err, "namespace.network", errno, "our own network namespace cannot be entered") : 0;
+    return enter(pool, pool->home, err) < 0 ? error_wrap(err, "our own network namespace") : 0;
 }
