@@ -22,11 +22,17 @@ static void on_handle_closed(uv_handle_t *handle)
 
 /* ------------------------------------------------------------------ maker */
 
+/* libuv asserts that a handle on its way out (revive_maker closed it) is not stopped once more. */
+static void stop_watching(struct nursery *n)
+{
+    if (n->maker_watched && !uv_is_closing((uv_handle_t *)&n->maker_poll))
+        uv_poll_stop(&n->maker_poll);
+}
+
 static void lose_maker(struct nursery *n, const struct error *why)
 {
     bool worked = n->maker.ready;
-    if (n->maker_watched)
-        uv_poll_stop(&n->maker_poll);
+    stop_watching(n);
     jail_maker_stop(&n->maker);
     native_maker_lost(n, why, worked);
 }
@@ -215,8 +221,7 @@ void nursery_close(struct nursery *n)
     zygote_stop(n->successor);
     for (int i = 0; i < NURSERY_GENERATIONS; i++)
         zygote_stop(n->retired[i]);
-    if (n->maker_watched)
-        uv_poll_stop(&n->maker_poll);
+    stop_watching(n);
     jail_maker_stop(&n->maker);
     if (n->maker_watched && !uv_is_closing((uv_handle_t *)&n->maker_poll))
         uv_close((uv_handle_t *)&n->maker_poll, on_handle_closed);
