@@ -113,6 +113,7 @@ def test_timeout(program, seconds):
 
 
 @pytest.mark.root
+@pytest.mark.cgroups
 def test_out_of_memory_is_told_from_a_crash(program):
     code = 'hoard = []\nwhile True: hoard.append(bytearray(4 << 20))'
     receipt = program.exec_json(code, '--memory', '200M', '--timeout', 20, expect='out_of_memory')
@@ -123,6 +124,7 @@ def test_out_of_memory_is_told_from_a_crash(program):
 
 
 @pytest.mark.root
+@pytest.mark.cgroups
 def test_fork_bomb_is_held(program):
     code = ('import os, time\nn = 0\ntry:\n  while n < 5000:\n    if os.fork() == 0:\n      time.sleep(30); os._exit(0)\n    n += 1\n'
             'except BlockingIOError as e:\n  print("stopped", e.errno)\nn')

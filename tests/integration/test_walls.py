@@ -107,6 +107,7 @@ def test_mounts_are_the_policys_only(running):
 
 
 @pytest.mark.root
+@pytest.mark.cgroups
 def test_limits_stand_in_the_cgroup(running):
     limits, pid = running.server.limits, running.payload
     memory = int(watch.cgroup_file(pid, 'memory', 'memory.limit_in_bytes', 'memory.max'))
