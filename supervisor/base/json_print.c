@@ -60,8 +60,11 @@ static const char *escape_of(const char *s, char hex[8], size_t *ret_length) {
     *ret_length = 1;
     if (short_form)
         return to[short_form - from];
-    if ((unsigned char)*s < 0x20) {
-        snprintf(hex, 8, "\\u%04x", (unsigned)(unsigned char)*s);
+    if ((unsigned char)*s < 0x20) { /* by hand: a guest's output may be nothing but such bytes */
+        memcpy(hex, "\\u00", 4);
+        hex[4] = "0123456789abcdef"[*s >> 4];
+        hex[5] = "0123456789abcdef"[*s & 15];
+        hex[6] = '\0';
         return hex;
     }
     *ret_length = 3;

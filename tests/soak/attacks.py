@@ -97,6 +97,8 @@ ATTACKS = (
            check=lambda r: r['output']['truncated'] and r['output']['stdout_bytes'] > 1 << 20 and len(r['stdout']) < 600_000),
     Attack('output flood on both', 'import os\nblock = bytes(range(256)) * 64\nfor n in range(512):\n  os.write(1, block)\n  os.write(2, block)', ('ok',),
            check=lambda r: r['output']['stdout_bytes'] == r['output']['stderr_bytes'] == 512 * 16384),
+    Attack('output of NUL', 'import os\nfor n in range(8):\n  os.write(1, bytes(65536))\n  os.write(2, bytes(65536))', ('ok',),
+           check=lambda r: r['output']['stdout_bytes'] == 8 * 65536),
     Attack('output in single bytes', 'import os\nwhile True: os.write(1, b"\\xff")', ('timeout',), hit=None, arguments=SHORT),
     Attack('denied-call flood', 'import socket\nwhile True:\n  try: socket.socket()\n  except OSError: pass', ('timeout',), arguments=SHORT,
            check=denied('socket', 100)),

@@ -108,6 +108,19 @@ START_TEST(utf8_clean_table) {
 }
 END_TEST
 
+/* A guest's output may be NUL alone: every byte is looked at once, not once for each NUL before it (which took minutes). */
+START_TEST(utf8_clean_of_many_nul) {
+    const size_t length = 4u << 20;
+    cleanup_free char *nuls = calloc(1, length);
+    cleanup_buf struct buf b = {0};
+
+    ck_assert_ptr_nonnull(nuls);
+    ck_assert_int_eq(utf8_clean(&b, nuls, length), 0);
+    ck_assert_uint_eq(b.len, 3 * length);
+    ck_assert_mem_eq(b.data + b.len - 3, NUL_PICTURE, 3);
+}
+END_TEST
+
 START_TEST(utf8_cut_never_splits) {
     static const char text[] = "a\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80z";
     const size_t expect[] = {0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10, 11};
@@ -526,6 +539,7 @@ static Suite *suite(void) {
     tcase_add_test(t, utf8_agrees_with_a_decoder);
     tcase_add_test(t, utf8_finds_a_bad_byte_anywhere);
     tcase_add_loop_test(t, utf8_clean_table, 0, UNIT_ROWS(cleaned));
+    tcase_add_test(t, utf8_clean_of_many_nul);
     tcase_add_test(t, utf8_cut_never_splits);
     t = unit_group(s, "clock");
     tcase_add_loop_test(t, clock_stamp_table, 0, UNIT_ROWS(stamps));
