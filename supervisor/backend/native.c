@@ -72,9 +72,13 @@ static void dismantle(struct backend_place *p)
 static void end_idle_jail(uv_timer_t *timer)
 {
     struct backend_place *p = timer->data;
-    for (int i = WATCH_CONTROL; i <= WATCH_INIT; i++) /* jail_end closes what they watch */
-        if (p->watched[i])
-            uv_poll_stop(&p->polls[i]);
+    /* jail_end closes what they watch. Closed for good, not only stopped: libuv takes the number out of its epoll set once more when
+     * a stopped handle is closed, and by then it may be another jail's, whose end would never be heard. */
+    for (int i = WATCH_CONTROL; i <= WATCH_INIT; i++)
+        if (p->watched[i]) {
+            p->watched[i] = false;
+            uv_close((uv_handle_t *)&p->polls[i], on_handle_closed);
+        }
     if (!jail_end(&p->jail, &p->native->cgroups))
         uv_timer_start(&p->timer, end_idle_jail, EMPTY_RETRY_MS, 0);
 }

@@ -247,3 +247,17 @@ def test_different_sessions_have_different_files(server):
     server.value('open("mine", "w").write("a")', 'f1')
     assert server.value('import os; os.listdir("/session")', 'f2') in ("[]", "['output']")
     assert os.getpid() not in watch.jailed(server.pid)
+
+
+def test_sessions_that_died_idle_leave_the_others_their_ends(program):
+    """Their descriptors were closed when they ended, the numbers are others' by now: letting go of them must not touch those."""
+    server = program.serve()
+    dying, others = [f'dying-{n}' for n in range(12)], [f'other-{n}' for n in range(12)]
+    for name in dying:
+        server.call('import os, threading\nthreading.Timer(0.2, os._exit, (0,)).start()', name)
+    time.sleep(0.7)
+    for name in others:
+        server.call('1', name, expect='ok')
+    for name in dying + others:
+        assert server.tool('destroy_session', {'session_id': name}, timeout=10)['structuredContent'] == {'destroyed': True}
+    assert server.close() == 0
