@@ -13,6 +13,8 @@ GATED = ('fresh', 'live')
 
 
 def revision():
+    if os.environ.get('SNIPARA_REVISION'):  # of a copy of the tree
+        return os.environ['SNIPARA_REVISION']
     done = subprocess.run(['git', '-C', ROOT, 'describe', '--always', '--dirty'], capture_output=True, text=True, check=False)
     return done.stdout.strip() or 'unknown'
 

@@ -14,6 +14,7 @@ import gc
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -92,10 +93,13 @@ async def soak(o, home, spool, samples_file):
     chosen = [a for a in attacks.for_host(with_cgroup) if o.only in a.name]
     following = clients.endless(chosen, tally.random)
     # Warm up with every kind, unmeasured: what a first time allocates for good is no growth.
-    for attack in chosen + chosen:
-        await clients.attacker(server, tally, attack)
-    await asyncio.gather(*(clients.neighbours(server, tally, 'warm', 0, lambda: tally.jails < 2 * len(chosen) + 40) for _ in range(o.neighbours)),
-                         *(clients.attacker(server, tally, attack) for attack in chosen[:o.attackers]))
+    first_ones = iter(chosen * (2 if o.jails >= 1000 else 1))
+
+    async def warm_up():
+        for attack in first_ones:
+            await clients.attacker(server, tally, attack)
+            await clients.neighbour(server, tally, 'warm')
+    await asyncio.gather(*(warm_up() for _ in range(o.attackers)))
     warm = tally.jails
     rests = [(0, await rest(server, tally))]
     tally.outcomes.clear()
@@ -144,8 +148,13 @@ def judge_receipts(spool_file, result):
     return count
 
 
+def stop(*_):
+    raise SystemExit('soak: stopped by a signal')  # so that the directory goes away, and with our end of the pipe the server
+
+
 def main():
     o = options()
+    signal.signal(signal.SIGTERM, stop)
     flatness.prove()
     with tempfile.TemporaryDirectory(prefix='snipara-soak.') as directory:
         home = pathlib.Path(directory)
