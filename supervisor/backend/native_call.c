@@ -15,7 +15,8 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-enum { CHUNK = 65536, CHUNKS_PER_TURN = 16, ENDING_MS = 20 };
+/* The digest of a flood of output is our time, about half a millisecond for each chunk: two of them, then it is the others' turn. */
+enum { CHUNK = 65536, CHUNKS_PER_TURN = 16, OUTPUT_PER_TURN = 2, ENDING_MS = 20 };
 
 static void finish(struct backend_place *p, bool alive)
 {
@@ -245,11 +246,12 @@ static bool drain_one(struct backend_place *p, int stream, int chunks)
     return true;
 }
 
-/* A pipe holds 64 KiB at most, unless the guest made it larger (F_SETPIPE_SZ, 1 MiB for an ordinary user): 64 chunks are all of it. */
+/* A pipe holds 64 KiB at most, unless the guest made it larger (F_SETPIPE_SZ, 1 MiB for an ordinary user): 17 chunks are all of it,
+ * and a thread that goes on writing meanwhile gets no more of our time. */
 void native_drain(struct backend_place *p)
 {
     for (int stream = 0; stream < 2; stream++)
-        drain_one(p, stream, 64);
+        drain_one(p, stream, 17);
 }
 
 void native_on_output(uv_poll_t *handle, int status, int events)
@@ -257,7 +259,7 @@ void native_on_output(uv_poll_t *handle, int status, int events)
     struct backend_place *p = handle->data;
     (void)status;
     (void)events;
-    if (!drain_one(p, handle == &p->polls[WATCH_OUT] ? 0 : 1, CHUNKS_PER_TURN))
+    if (!drain_one(p, handle == &p->polls[WATCH_OUT] ? 0 : 1, OUTPUT_PER_TURN))
         uv_poll_stop(handle);
 }
 

@@ -8,12 +8,13 @@ MARGIN_MS = 20.0
 
 
 class Judge:
-    def __init__(self, rung, with_cgroup):
+    def __init__(self, first):
         import jsonschema  # here: as slow to load as it is slow to run, and only the end of a soak needs it
         with open(ROOT / 'doc' / 'receipt.schema.json', encoding='utf-8') as text:
             schema = json.load(text)
         self.validator = jsonschema.validators.validator_for(schema)(schema)
-        self.layers = demanded(rung, with_cgroup)
+        # What the host decides is there for all or for none.
+        self.layers = promised(first['backend']['rung']) | set(first['backend']['layers'])
 
     def problems(self, receipt, ms, timeout):
         """Everything that is wrong with the receipt of a call that took `ms` as the client saw it."""
@@ -27,8 +28,8 @@ class Judge:
         return found
 
 
-def demanded(rung, with_cgroup):
-    """The layers that doc/HOSTS.md promises on this rung; those of a cgroup where there is one."""
+def promised(rung):
+    """The layers that doc/HOSTS.md promises on this rung."""
     found, columns = set(), None
     for line in (ROOT / 'doc' / 'HOSTS.md').read_text(encoding='utf-8').splitlines():
         cells = [cell.strip() for cell in line.strip('|').split('|')]
@@ -36,8 +37,7 @@ def demanded(rung, with_cgroup):
             columns = cells
         match = re.fullmatch(r'`([a-z_]+)`', cells[0])
         if columns and match:
-            word = cells[columns.index(rung)]
-            if word == 'yes' or (word == 'host' and with_cgroup):
+            if cells[columns.index(rung)] == 'yes':
                 found.add(match[1])
     assert len(found) > 10, found
     return found
