@@ -122,7 +122,7 @@ ATTACKS = (
     Attack('channel closed', 'import os\nos.close(3)', ('crashed',)),
     Attack('output closed', 'import os\nos.close(1)\nos.close(2)\n7', ('ok', 'error'), after='8'),
     Attack('descriptors to the supervisor', 'import array, os, socket\nfd = os.open("/dev/null", 0)\nchannel = socket.socket(fileno=os.dup(3))\n'
-           'while True: channel.sendmsg([b"x" * 512], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [fd] * 200))])', ('crashed',)),
+           'while True: channel.sendmsg([b"x" * 512], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [fd] * 200))])', ('crashed',), ('crashed', 'error')),
     Attack('descriptors in flight', 'import array, os, socket\nheld, fd = [], os.open("/dev/null", 0)\ntry:\n  while len(held) < 50:\n'
            '    held.append(socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM))\n'
            '    held[-1][0].sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [fd] * 200))])\n'

@@ -103,6 +103,14 @@ async def attackers(server, tally, following, go_on):
         await attacker(server, tally, next(following))
 
 
+async def pings(server, tally, phase, go_on):
+    """How long the server's own loop takes to answer, jails aside: tells its share of a neighbour's wait."""
+    while go_on():
+        _, ms = await server.request('ping', {})
+        tally.time(phase, 'ping', ms)
+        await asyncio.sleep(0.05)
+
+
 def endless(attacks, rng):
     """Every kind once per round, in a new order each round."""
     while True:

@@ -71,7 +71,7 @@ async def run_round(server, tally, o, following, quiet, attacked):
     """A quiet slice of `quiet` neighbours, then a loaded one of at least `attacked` attacks and as many neighbours."""
     done = {'quiet': tally.jails + quiet}
     await asyncio.gather(*(clients.neighbours(server, tally, 'quiet', o.pause, lambda: tally.jails < done['quiet'])
-                           for _ in range(o.neighbours)))
+                           for _ in range(o.neighbours)), clients.pings(server, tally, 'quiet', lambda: tally.jails < done['quiet']))
 
     def made(what):
         return sum(sum(row.values()) for row in tally.outcomes.values()) if what == 'attacks' else len(tally.latency.get(('loaded', 'fresh'), ()))
@@ -80,7 +80,8 @@ async def run_round(server, tally, o, following, quiet, attacked):
     def go_on():
         return any(made(what) < wanted for what, wanted in goal.items())
     await asyncio.gather(*(clients.neighbours(server, tally, 'loaded', o.pause, go_on) for _ in range(o.neighbours)),
-                         *(clients.attackers(server, tally, following, go_on) for _ in range(o.attackers)))
+                         *(clients.attackers(server, tally, following, go_on) for _ in range(o.attackers)),
+                         clients.pings(server, tally, 'loaded', go_on))
 
 
 async def soak(o, home, spool, samples_file):
