@@ -95,9 +95,8 @@ int utf8_clean(struct buf *b, const char *data, size_t length) {
         int r = add_valid(b, data + at, good);
 
         at += good;
-        if (r == 0 && at < length) {
-            sequence(p + at, length - at, &bad);
-            r = buf_adds(b, "\xef\xbf\xbd");
+        while (r == 0 && at < length && sequence(p + at, length - at, &bad) == 0) { /* they come in rows */
+            r = buf_add(b, "\xef\xbf\xbd", 3);
             at += bad;
         }
         if (r < 0) { /* nothing was appended: the promise of buf.h */

@@ -11,6 +11,11 @@ class ServerEnded(Exception):
     """The server closed its standard output while somebody waited for an answer."""
 
 
+class Receipt(dict):
+    """With the line that it came in, so that keeping it costs no second writing."""
+    line = b''
+
+
 class Server:
     def __init__(self, process):
         self.process = process
@@ -40,7 +45,7 @@ class Server:
             message = json.loads(line)  # stdout carries protocol messages only: anything else ends the soak here
             future = self.waiting.pop(message['id'])
             if not future.done():
-                future.set_result((message, arrived))
+                future.set_result((message, arrived, line))
         for future in self.waiting.values():
             if not future.done():
                 future.set_exception(ServerEnded('the server ended'))
@@ -50,6 +55,10 @@ class Server:
 
     async def request(self, method, params, within=60):
         """(result, milliseconds from the request's line to the answer's)."""
+        result, ms, _ = await self._request(method, params, within)
+        return result, ms
+
+    async def _request(self, method, params, within=60):
         if self.reader is not None and self.reader.done():
             self.reader.result()
             raise ServerEnded('the server ended')
@@ -62,17 +71,19 @@ class Server:
             raise TimeoutError(f'no answer to {method} within {within} s: {json.dumps(params)[:400]}')
         if not future.done():
             self.reader.result()  # what it died of, when it was not the end of the stream
-        message, arrived = future.result()
+        message, arrived, line = future.result()
         assert 'error' not in message, message
-        return message['result'], (arrived - began) * 1000
+        return message['result'], (arrived - began) * 1000, line
 
     async def call(self, session, code, **arguments):
         """(receipt, milliseconds)."""
-        result, ms = await self.request('tools/call', {'name': 'execute_python',
-                                                       'arguments': {'session_id': session, 'code': code, **arguments}})
+        result, ms, line = await self._request('tools/call', {'name': 'execute_python',
+                                                              'arguments': {'session_id': session, 'code': code, **arguments}})
         receipt = result.get('structuredContent')
         assert receipt, result
         assert bool(result.get('isError')) == (receipt['status'] != 'ok'), receipt
+        receipt = Receipt(receipt)
+        receipt.line = line
         return receipt, ms
 
     async def destroy(self, session):

@@ -9,7 +9,8 @@ from flatness import percentile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 WHAT = {'fresh': 'first call of a session: a fresh jail', 'live': 'second call, in the live session', 'end': 'end of the session',
-        'ping': 'ping: the server\'s own loop, no jail'}
+        'ping': 'ping: the server\'s own loop, no jail',
+        'lag': 'how late this client itself wakes'}
 GATED = ('fresh', 'live')
 
 

@@ -137,11 +137,11 @@ def leftovers(pid, home, tally):
 
 def judge_receipts(spool_file, result):
     one, count = judge.Judge(result['first']), 0
-    with open(spool_file, encoding='utf-8') as spool:
-        for line in spool:
-            who, ms, timeout, receipt = json.loads(line)
+    with open(spool_file, 'rb') as spool:
+        for head in spool:
+            who, ms, timeout = json.loads(head)
             count += 1
-            problems = one.problems(receipt, ms, timeout)
+            problems = one.problems(json.loads(next(spool))['result']['structuredContent'], ms, timeout)
             if problems:
                 result['tally'].fault(f'receipt of "{who}": {problems}')
     return count
@@ -159,7 +159,7 @@ def main():
         home = pathlib.Path(directory)
         spool_file, samples_file = home / 'receipts', home / 'samples'
         gc.disable()
-        with open(spool_file, 'w', encoding='utf-8') as spool:
+        with open(spool_file, 'wb') as spool:
             result = asyncio.run(soak(o, home, spool, samples_file))
         gc.enable()
         result['receipts'] = judge_receipts(spool_file, result)
