@@ -4,6 +4,7 @@
 
 #include "config.h"
 #include "zygote.h"
+#include "base/mutant.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -31,5 +32,6 @@ int main(int argc, char **argv)
         fputs(usage, stderr);
         return 2;
     }
+    mutant_take();
     return zygote_main();
 }

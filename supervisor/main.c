@@ -1,4 +1,5 @@
 /* snipara-sandbox: the command line. Finds the command and hands over; everything else is in cli/. */
+#include "base/mutant.h"
 #include "cli/commands.h"
 #include "cli/policy.h"
 #include "cli/usage.h"
@@ -40,6 +41,7 @@ int main(int argc, char **argv)
     }
     if (argc == 2 && strcmp(argv[1], MAKER_ARGUMENT) == 0)
         return maker_main(); /* not a command: the supervisor starts its helper so */
+    mutant_announce();
     for (size_t i = 0; i < COMMAND_COUNT; i++) {
         if (strcmp(commands[i].name, argv[1]) == 0)
             return commands[i].run(argc - 1, argv + 1);

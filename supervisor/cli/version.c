@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "base/mutant.h"
 #include "cli/usage.h"
 #include "config.h"
 
@@ -32,6 +33,8 @@ int cli_version(int argc, char **argv)
     const size_t count = sizeof libraries / sizeof *libraries;
     if (!json) {
         printf("%s %s\npython %s (embedded)\n", PACKAGE, PACKAGE_VERSION, PYTHON_BUILD_VERSION);
+        if (mutant_build())
+            puts(mutant_build());
         for (size_t i = 0; i < count; i++)
             printf("%s %s\n", libraries[i].name, libraries[i].version);
         return fflush(stdout) == 0 ? 0 : 1;
@@ -40,6 +43,8 @@ int cli_version(int argc, char **argv)
     cJSON_AddStringToObject(document, "name", PACKAGE);
     cJSON_AddStringToObject(document, "version", PACKAGE_VERSION);
     cJSON_AddStringToObject(document, "python", PYTHON_BUILD_VERSION);
+    if (mutant_build())
+        cJSON_AddStringToObject(document, "mutants", mutant_build());
     cJSON *list = cJSON_AddObjectToObject(document, "libraries");
     for (size_t i = 0; i < count; i++)
         cJSON_AddStringToObject(list, libraries[i].name, libraries[i].version);

@@ -2,6 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/fdpass.h"
+#include "base/mutant.h"
 #include "base/wire.h"
 #include "jail/maker.h"
 
@@ -44,12 +45,13 @@ static int send_plan(struct jail_maker *m, const struct jail_plan *plan, struct 
 
 int jail_maker_start(struct yard *y, const struct jail_plan *plan, struct jail_maker *ret, struct error *err)
 {
-    static const char *const ARGV[] = {"snipara-sandbox", MAKER_ARGUMENT, NULL}, *const ENV[] = {NULL};
+    static const char *const ARGV[] = {"snipara-sandbox", MAKER_ARGUMENT, NULL};
+    const char *const env[] = {mutant_setting(), NULL};
     struct jail_maker m = {.process = {.pid = -1, .pidfd = -1, .control = -1}};
     cleanup_fd int self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
     if (self < 0)
         return error_set(err, "yard", errno, "our own program cannot be opened");
-    struct outer_program program = {.program = self, .argv = ARGV, .env = ENV, .user_namespace = y->user_namespace};
+    struct outer_program program = {.program = self, .argv = ARGV, .env = env, .user_namespace = y->user_namespace};
     if (outer_start(&program, &m.process, err) < 0)
         return -1;
     if (fcntl(m.process.control, F_SETFL, O_NONBLOCK) < 0)
