@@ -5,6 +5,7 @@
 #include "config.h"
 #include "exception.h"
 #include "base/cleanup.h"
+#include "base/mutant.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -133,6 +134,8 @@ int interpreter_settle(struct error *err)
 
 int interpreter_threads(struct error *err)
 {
+    if (mutant(47))
+        return 1;
     struct stat task; /* a directory with one entry for each thread */
     if (stat("/proc/self/task", &task) < 0)
         return error_set(err, "threads", errno, "/proc/self/task cannot be looked at");

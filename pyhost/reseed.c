@@ -3,6 +3,7 @@
 #include "reseed.h"
 
 #include "exception.h"
+#include "base/mutant.h"
 
 /* Borrowed; NULL when nobody has imported it, and then there is no state. */
 static PyObject *imported(const char *name)
@@ -37,6 +38,8 @@ static int renew_process_key(void)
 
 int reseed(struct error *err)
 {
+    if (mutant(45))
+        return 0;
     if (call_seed("random") < 0 || call_seed("numpy.random") < 0 || forget("tempfile", "_name_sequence") < 0 ||
         forget("uuid", "_last_timestamp") < 0 || forget("uuid", "_node") < 0 || renew_process_key() < 0)
         return error_from_python(err, "reseed", "random state cannot be renewed");

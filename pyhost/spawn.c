@@ -8,6 +8,7 @@
 #include "payload.h"
 #include "reseed.h"
 #include "base/cleanup.h"
+#include "base/mutant.h"
 #include "base/clock.h"
 #include "base/fdpass.h"
 #include "jail/protocol.h"
@@ -119,6 +120,7 @@ static int join_namespaces(const struct request *r, struct error *err)
     int flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS;
     flags |= there & LAYER_BIT(LAYER_CGROUP_NAMESPACE) ? CLONE_NEWCGROUP : 0;
     flags |= there & LAYER_BIT(LAYER_TIME_NAMESPACE) ? CLONE_NEWTIME : 0;
+    flags &= ~(mutant(30) ? CLONE_NEWNET : mutant(32) ? CLONE_NEWIPC | CLONE_NEWCGROUP | CLONE_NEWTIME : 0);
     /* One setns for all: the user namespace and what it owns are entered together, with the capabilities that this gives. */
     if (setns(r->fds[FD_INIT], flags) < 0)
         return error_set(err, "setns", errno, "the jail's namespaces cannot be joined");
@@ -143,7 +145,7 @@ static int arrange_descriptors(const struct request *r, struct error *err)
     if (dup2(null, 0) < 0 || dup2(high[FD_STDOUT], 1) < 0 || dup2(high[FD_STDERR], 2) < 0 ||
         dup3(high[FD_CHANNEL], PAYLOAD_CHANNEL_FD, O_CLOEXEC) < 0 || dup3(high[FD_NOTIFY], NOTIFY_FD, O_CLOEXEC) < 0)
         return error_set(err, "descriptors", errno, "the standard descriptors cannot be set");
-    if (syscall(SYS_close_range, NOTIFY_FD + 1, ~0U, 0) < 0 || fcntl(high[FD_CHANNEL], F_GETFD) >= 0)
+    if (!mutant(2) && (syscall(SYS_close_range, NOTIFY_FD + 1, ~0U, 0) < 0 || fcntl(high[FD_CHANNEL], F_GETFD) >= 0))
         return error_set(err, "descriptors", errno, "close_range");
     return 0;
 }
@@ -178,14 +180,15 @@ static int enter_jail(const struct configuration *c, const struct request *r, st
 {
     sigset_t none;
     sigemptyset(&none);
-    if (sigprocmask(SIG_SETMASK, &none, NULL) < 0)
+    if (!mutant(1) && sigprocmask(SIG_SETMASK, &none, NULL) < 0)
         return error_set(err, "signals", errno, "the signal mask cannot be emptied");
+    cleanup_fd int host = mutant(21) ? open(".", O_PATH | O_CLOEXEC) : -1;
     if (join_cgroups(r, err) < 0 || join_namespaces(r, err) < 0)
         return -1;
-    if (setsid() < 0 || getsid(0) != getpid())
+    if (!mutant(4) && (setsid() < 0 || getsid(0) != getpid()))
         return error_set(err, "setsid", errno, "no session of its own");
     umask(022);
-    if (chdir(c->cwd) < 0)
+    if ((mutant(21) ? fchdir(host) : chdir(c->cwd)) < 0)
         return error_set(err, "chdir", errno, "%s", c->cwd);
     return 0;
 }

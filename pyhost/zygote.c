@@ -16,12 +16,16 @@
 #include "streams.h"
 #include "base/cleanup.h"
 #include "base/fdpass.h"
+#include "base/mutant.h"
 #include "base/wire.h"
 #include "jail/protocol.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#ifdef SNIPARA_MUTANTS
+#include <pthread.h>
+#endif
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -106,6 +110,8 @@ static int reap(void)
  * inherit exactly those: a supervisor run under nohup must not leave SIGHUP ignored in a jail. */
 static void reset_signals(void)
 {
+    if (mutant(1))
+        return;
     for (int s = 1; s < NSIG; s++)
         signal(s, SIG_DFL);
     sigset_t none;
@@ -167,6 +173,15 @@ static int adjust(bool lean, struct error *err)
     return classes_patch_inspect(err) < 0 ? -1 : deferred_install(LATER, err);
 }
 
+#ifdef SNIPARA_MUTANTS
+static void *sleep_for_ever(void *unused)
+{
+    for (;;)
+        pause();
+    return unused;
+}
+#endif
+
 static int start_python(int *ret_threads, struct error *err)
 {
     if (interpreter_set_up(&configuration, err) < 0 || streams_install(err) < 0 ||
@@ -175,6 +190,11 @@ static int start_python(int *ret_threads, struct error *err)
         return -1;
     if (!configuration.lean && (execute_warm(err) < 0 || interpreter_settle(err) < 0))
         return -1;
+#ifdef SNIPARA_MUTANTS
+    pthread_t second;
+    if (mutant(47) && pthread_create(&second, NULL, sleep_for_ever, NULL) != 0)
+        return error_set(err, "threads", 0, "mutant 47 has no thread");
+#endif
     int threads = interpreter_threads(err);
     if (threads < 0)
         return -1;
@@ -243,7 +263,7 @@ static int watch_children(struct error *err)
 static int prepare(int *ret_signals, int *ret_threads, struct error *err)
 {
     /* The supervisor's death is ours, and it may have died before this line ran. */
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
+    if (!mutant(6) && prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
         return error_set(err, "parent", errno, "PR_SET_PDEATHSIG");
     int type;
     socklen_t size = sizeof type;

@@ -2,6 +2,7 @@
 
 #include "backend/nursery.h"
 #include "base/cleanup.h"
+#include "base/mutant.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -229,6 +230,8 @@ static void on_dying(uv_timer_t *timer)
 
 void native_place_kill(struct backend_place *p, enum native_end why)
 {
+    if (mutant(17) && why == END_BROKEN && !p->gone) /* the payload ended: let what it started run on */
+        return;
     if (p->gone || p->end != END_NONE) {
         if (p->end == END_BROKEN && why == END_CLOSE)
             p->end = why;
@@ -242,7 +245,10 @@ void native_place_kill(struct backend_place *p, enum native_end why)
     }
     if (!p->calling) /* so that the jail's end frees the files, not our loop; of a call that runs they are collected first */
         close_fd(&p->jail.output);
-    jail_kill(&p->jail);
+    if (mutant(34) && why == END_TIMEOUT)
+        kill(p->payload, SIGKILL);
+    else
+        jail_kill(&p->jail);
     uv_timer_start(&p->timer, on_dying, DYING_MS, 0);
 }
 

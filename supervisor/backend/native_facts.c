@@ -4,6 +4,7 @@
 #include "backend/nursery.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/mutant.h"
 #include "jail/host.h"
 
 #include <signal.h>
@@ -55,6 +56,8 @@ void native_facts_begin(struct backend_place *p)
     struct denials ignored;
     cgroup_reset_peak(&p->jail.cgroup);
     usage_now(p, &p->usage_before);
+    if (mutant(35))
+        p->usage_before.oom_kills = 0;
     denials_since(p->jail.denials, &p->jail.seen, &ignored); /* what background threads were denied between calls is nobody's */
 }
 
@@ -167,6 +170,10 @@ void native_facts_of_death(struct backend_place *p)
     /* Of the payload itself: a child that the OOM killer took does not make the interpreter's own exit one. */
     bool oom = now.oom_kills > p->usage_before.oom_kills && (signal_number == SIGKILL || !p->exited);
     const char *type = "Crashed";
+    if (mutant(18)) {
+        oom = false;
+        signal_number = 0;
+    }
     claims_drop(r);
     if (p->end == END_TIMEOUT) {
         r->status = RECEIPT_TIMEOUT;
@@ -184,7 +191,7 @@ void native_facts_of_death(struct backend_place *p)
         snprintf(text, sizeof text, "the call used more than its %llu MiB of memory and was killed by the kernel", (unsigned long long)(p->memory_bytes >> 20));
     } else {
         r->status = RECEIPT_CRASHED;
-        if (p->exited && WIFEXITED(p->exit_status)) {
+        if (p->exited && WIFEXITED(p->exit_status) && !mutant(18)) {
             r->has_exit_code = true;
             r->exit_code = WEXITSTATUS(p->exit_status);
             snprintf(text, sizeof text, "the interpreter ended with exit status %d in the middle of the call", WEXITSTATUS(p->exit_status));

@@ -3,6 +3,7 @@
 #include "backend/plant.h"
 
 #include "base/cleanup.h"
+#include "base/mutant.h"
 #include "jail/ids.h"
 #include "jail/protocol.h"
 
@@ -177,6 +178,25 @@ static int plan_layers(struct plant *p, struct error *err)
     return 0;
 }
 
+#ifdef SNIPARA_MUTANTS
+/* The number, for the zygote; mutants 3 and 44: the supervisor's whole environment instead of the list. */
+static void mutant_environment(struct plant *p)
+{
+    size_t count = 0;
+    while (environ[count])
+        count++;
+    char **items = realloc(p->environment.items, (p->environment.count + count + 2) * sizeof *items);
+    if (!items)
+        return;
+    p->environment.items = items;
+    memset(items + p->environment.count, 0, (count + 2) * sizeof *items);
+    for (size_t i = 0; i < count && (mutant(3) || mutant(44)); i++)
+        items[p->environment.count++] = strdup(environ[i]);
+    if (mutant_any() && !mutant(3) && !mutant(44))
+        items[p->environment.count++] = strdup(mutant_setting());
+}
+#endif
+
 /* "NAME=value" as it stands, "NAME" only when the supervisor has it. Nothing else of our environment goes in. */
 static int plan_environment(struct plant *p, struct error *err)
 {
@@ -194,6 +214,9 @@ static int plan_environment(struct plant *p, struct error *err)
         if (entry)
             p->environment.items[p->environment.count++] = entry;
     }
+#ifdef SNIPARA_MUTANTS
+    mutant_environment(p);
+#endif
 #ifdef SANITIZED
     const char *options = getenv("ASAN_OPTIONS");
     char *entry = NULL;

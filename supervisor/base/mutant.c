@@ -39,6 +39,8 @@ const char *mutant_setting(void)
 void mutant_take(void)
 {
     row_switched_off();
+    if (mutant(44))
+        clearenv(); /* what came with it stays in memory only */
     unsetenv(VARIABLE);
 }
 

@@ -1,5 +1,7 @@
 #include "jail/capabilities.h"
 
+#include "base/mutant.h"
+
 #include <errno.h>
 #include <linux/capability.h>
 #include <linux/securebits.h>
@@ -22,6 +24,8 @@ static bool capability_exists(int cap)
 
 int capabilities_close_bounding(struct error *err)
 {
+    if (mutant(11))
+        return 0;
     for (int cap = 0; cap < 64 && capability_exists(cap); cap++)
         if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0)
             return error_set(err, "capabilities.bounding", errno, "capability %d cannot be dropped from the bounding set", cap);
@@ -33,6 +37,8 @@ int capabilities_close_bounding(struct error *err)
 
 int capabilities_lock_securebits(struct error *err)
 {
+    if (mutant(10))
+        return 0;
     if (prctl(PR_SET_SECUREBITS, CAPABILITIES_SECUREBITS, 0, 0, 0) < 0)
         return error_set(err, "securebits", errno, "securebits cannot be locked");
     int seen = prctl(PR_GET_SECUREBITS, 0, 0, 0, 0);
@@ -43,6 +49,8 @@ int capabilities_lock_securebits(struct error *err)
 
 int capabilities_clear(struct error *err)
 {
+    if (mutant(11))
+        return 0;
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
     struct __user_cap_data_struct data[2] = {{0}, {0}};
     if (syscall(SYS_capset, &header, data) < 0)
@@ -52,6 +60,8 @@ int capabilities_clear(struct error *err)
 
 int capabilities_verify_none(struct error *err)
 {
+    if (mutant(11))
+        return 0;
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
     struct __user_cap_data_struct data[2] = {{0}, {0}};
     if (syscall(SYS_capget, &header, data) < 0)

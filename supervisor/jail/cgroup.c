@@ -1,6 +1,7 @@
 #include "jail/cgroup.h"
 
 #include "base/cleanup.h"
+#include "base/mutant.h"
 #include "base/path.h"
 
 #include <errno.h>
@@ -48,6 +49,8 @@ static int write_text(const struct cgroup *cg, int hierarchy, const char *file, 
     char path[4200];
     if (group_path(cg, hierarchy, file, path, sizeof path) < 0)
         return error_set(err, "cgroup.limit", ENAMETOOLONG, "%s", file);
+    if (mutant(33) && strcmp(file, "cgroup.kill") != 0)
+        return 0;
     return path_write_kernel(AT_FDCWD, path, text, err);
 }
 
@@ -59,7 +62,7 @@ static int set_number(const struct cgroup *cg, int hierarchy, const char *file, 
     snprintf(text, sizeof text, "%" PRIu64, value);
     if (write_text(cg, hierarchy, file, text, err) < 0)
         return -1;
-    if (!read_number(cg, hierarchy, file, &seen) || seen > value)
+    if (!mutant(33) && (!read_number(cg, hierarchy, file, &seen) || seen > value))
         return error_set(err, "cgroup.limit", 0, "%s is %" PRIu64 " after it was set to %" PRIu64, file, seen, value);
     return 0;
 }

@@ -1,6 +1,7 @@
 #include "jail/host.h"
 
 #include "base/cleanup.h"
+#include "base/mutant.h"
 #include "jail/jail.h"
 #include "jail/landlock.h"
 
@@ -46,7 +47,7 @@ static void note_switch(struct host *h, const char *name, const char *good, cons
     char path[96], text[64] = "";
     snprintf(path, sizeof path, "/proc/sys/kernel/%s", name);
     cleanup_file FILE *f = fopen(path, "re");
-    if (!f || !fgets(text, sizeof text, f) || h->note_count == 8)
+    if (!f || !fgets(text, sizeof text, f) || h->note_count == 8 || mutant(15))
         return;
     text[strcspn(text, "\n")] = '\0';
     if (strcmp(text, good) != 0)

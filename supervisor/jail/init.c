@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/fdpass.h"
+#include "base/mutant.h"
 #include "base/wire.h"
 #include "jail/capabilities.h"
 #include "jail/exchange.h"
@@ -77,7 +78,7 @@ static int wait_for_maps(const struct init_setup *s, struct error *err)
 static void forbid_user_namespaces(int host_proc, layer_set *layers)
 {
     char seen[4] = "";
-    cleanup_fd int fd = openat(host_proc, "sys/user/max_user_namespaces", O_RDWR | O_CLOEXEC);
+    cleanup_fd int fd = mutant(14) ? -1 : openat(host_proc, "sys/user/max_user_namespaces", O_RDWR | O_CLOEXEC);
     if (fd >= 0 && write(fd, "0", 1) == 1 && pread(fd, seen, sizeof seen - 1, 0) > 0 && strcmp(seen, "0\n") == 0)
         *layers |= LAYER_BIT(LAYER_NO_USER_NAMESPACES);
 }
@@ -98,7 +99,7 @@ static int enter_cgroup(const struct init_setup *s, layer_set *layers, struct er
             return error_set(err, "cgroup.attach", errno, "init cannot enter its cgroup");
     ino_t before = cgroup_namespace(s->host_proc);
     errno = 0;
-    if (unshare(CLONE_NEWCGROUP) == 0 && cgroup_namespace(s->host_proc) != before)
+    if (mutant(32) || (unshare(CLONE_NEWCGROUP) == 0 && cgroup_namespace(s->host_proc) != before))
         *layers |= LAYER_BIT(LAYER_CGROUP_NAMESPACE);
     else if (s->plan->need_cgroup_namespace)
         return error_set(err, "namespace.cgroup", errno, "a cgroup namespace cannot be made");
@@ -133,7 +134,8 @@ static int seal(struct error *err)
         capabilities_verify_none(err) < 0)
         return -1;
     /* Not dumpable: no /proc/1/mem, no ptrace by the guest, which has the same uid; hidden by hidepid as well. */
-    if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 || prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) != 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+    if (prctl(PR_SET_DUMPABLE, mutant(7) ? 1 : 0, 0, 0, 0) < 0 || (!mutant(7) && prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) != 0) ||
+        prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
         return error_set(err, "init.seal", errno, "init cannot seal itself");
     return init_filter_load(err);
 }
@@ -143,7 +145,7 @@ static void reap(void)
     struct signalfd_siginfo info;
     while (read(FD_SIGNALS, &info, sizeof info) == sizeof info)
         ;
-    while (waitpid(-1, NULL, WNOHANG) > 0)
+    while (!mutant(16) && waitpid(-1, NULL, WNOHANG) > 0)
         ;
 }
 
@@ -194,7 +196,9 @@ _Noreturn static void serve(struct denials *table, const struct jail_plan *plan)
                 continue;
             _exit(71);
         }
-        if (p[0].revents) /* nothing is ever sent to us: this is end of file, the supervisor is gone or wants us gone */
+        if (p[0].revents && mutant(6))
+            p[0].fd = -1;
+        else if (p[0].revents) /* nothing is ever sent to us: this is end of file, the supervisor is gone or wants us gone */
             _exit(0);
         if (p[3].revents & POLLIN)
             answer_denial(p[3].fd, table, plan);
@@ -242,7 +246,8 @@ _Noreturn void init_run(const struct init_setup *s)
     struct steps steps = {.began = clock_now(), .control = s->control, .output = -1};
     /* The parent is the supervisor (CLONE_PARENT), outside of our pid namespace, so getppid() cannot be re-checked; the control
      * socket's end of file covers the moment before this call. */
-    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    if (!mutant(6))
+        prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     for (int sig = 1; sig < NSIG; sig++)
         signal(sig, SIG_DFL);
     struct denials *table = mmap(NULL, sizeof *table, PROT_READ | PROT_WRITE, MAP_SHARED, s->denials, 0);

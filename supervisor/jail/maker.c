@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/fdpass.h"
+#include "base/mutant.h"
 #include "base/path.h"
 #include "base/wire.h"
 #include "jail/ids.h"
@@ -82,7 +83,7 @@ static int write_maps(pid_t pid, unsigned outer, struct error *err)
     static const char *const FILES[] = {"setgroups", "gid_map", "uid_map"};
     for (int i = 0; i < 3; i++) {
         snprintf(path, sizeof path, "%d/%s", pid, FILES[i]);
-        if (path_write_kernel(maker.proc, path, i == 0 ? "deny" : map, err) < 0)
+        if (!(i == 0 && mutant(13)) && path_write_kernel(maker.proc, path, i == 0 ? "deny" : map, err) < 0)
             return error_wrap(err, "id maps of the jail");
     }
     if (!setgroups_is_denied(pid))
@@ -100,6 +101,8 @@ static bool range_is_mapped(void)
 static pid_t clone_init(uint64_t flags, struct error *err)
 {
     /* exit_signal 0: with CLONE_PARENT the kernel takes the caller's own, SIGCHLD to the supervisor (clone(2)). */
+    if (mutant(32))
+        flags &= ~(uint64_t)(CLONE_NEWIPC | CLONE_NEWTIME);
     struct clone_args args = {.flags = flags | CLONE_PARENT};
     long pid = syscall(SYS_clone3, &args, sizeof args);
     /* Container profiles hide clone3, whose flags a filter cannot see. clone does the same but for CLONE_NEWTIME, whose bit it reads
@@ -155,7 +158,7 @@ static int make(uint64_t request, const int *fds, size_t count, struct error *er
         close(CONTROL);
         init_run(&setup);
     }
-    if (write_maps(pid, maker.range ? (unsigned)pid : 0, err) < 0 || write(write_end, "", 1) != 1) {
+    if (write_maps(pid, !maker.range ? 0 : mutant(13) ? 1u : (unsigned)pid, err) < 0 || write(write_end, "", 1) != 1) {
         kill(pid, SIGKILL); /* the supervisor, its parent, reaps it */
         return -1;
     }

@@ -1,6 +1,7 @@
 #include "jail/mount_tree.h"
 
 #include "base/cleanup.h"
+#include "base/mutant.h"
 #include "jail/mount_calls.h"
 
 #include <errno.h>
@@ -46,10 +47,12 @@ int tree_make_target(const char *target, bool directory, struct error *err)
 int tree_mount_tmpfs(const char *target, uint64_t bytes, uint64_t inodes, unsigned mode, const char *owner, struct error *err)
 {
     char options[160];
+    if (mutant(24))
+        bytes = inodes = 0; /* no bound (tmpfs(5)) */
     snprintf(options, sizeof options, "size=%llu,nr_inodes=%llu,mode=%o%s", (unsigned long long)bytes, (unsigned long long)inodes, mode, owner);
     if (tree_make_target(target, true, err) < 0)
         return -1;
-    if (mount("tmpfs", target, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, options) < 0)
+    if (mount("tmpfs", target, "tmpfs", mutant(23) ? 0 : MS_NOSUID | MS_NODEV | MS_NOEXEC, options) < 0)
         return error_set(err, "mounts.tmpfs", errno, "/%s (%s)", target, options);
     return 0;
 }

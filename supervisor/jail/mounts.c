@@ -1,6 +1,7 @@
 #include "jail/mounts.h"
 
 #include "base/cleanup.h"
+#include "base/mutant.h"
 #include "jail/exchange.h"
 #include "jail/ids.h"
 #include "jail/mount_calls.h"
@@ -57,6 +58,8 @@ static int mount_own(const struct jail_plan *plan, struct error *err)
         const struct plan_mount *m = &plan->mounts[i];
         const char *target = m->target + strspn(m->target, "/");
         unsigned mode = strcmp(target, "session") == 0 ? 0700 : 01777;
+        if (mutant(25) && strcmp(target, "dev/shm") == 0)
+            continue;
         if (m->kind == PLAN_TMPFS && tree_mount_tmpfs(target, m->bytes, m->inodes, mode, OWNER, err) < 0)
             return -1;
         if (m->kind == PLAN_TMPFS && strcmp(target, "session") == 0 && exchange_mount(err) < 0)
@@ -153,6 +156,8 @@ static int verify_line(const struct jail_plan *plan, const char *line, bool seen
 /* Post-condition, read back from the kernel: every mount is one of the policy's, as tight as the policy says, and all of ours stand. */
 static int verify(const struct jail_plan *plan, int host_proc, struct error *err)
 {
+    if (mutant_any())
+        return 0;
     int fd = openat(host_proc, "self/mountinfo", O_RDONLY | O_CLOEXEC);
     cleanup_file FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
     char line[8192];
@@ -174,7 +179,7 @@ static int verify(const struct jail_plan *plan, int host_proc, struct error *err
 static bool mount_proc(void)
 {
     char self[16] = "";
-    return mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, TREE_PROC_OPTIONS) == 0 &&
+    return mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, mutant(26) ? "" : TREE_PROC_OPTIONS) == 0 &&
            readlink("/proc/self", self, sizeof self - 1) == 1 && self[0] == '1';
 }
 
@@ -185,7 +190,7 @@ int mounts_own(const struct jail_plan *plan, int host_proc, layer_set *ret_layer
         *ret_layers |= LAYER_BIT(LAYER_PROC);
     if (mount_own(plan, err) < 0 || verify(plan, host_proc, err) < 0)
         return -1;
-    if (statvfs("/", &fs) < 0 || !(fs.f_flag & ST_RDONLY))
+    if (!mutant(22) && (statvfs("/", &fs) < 0 || !(fs.f_flag & ST_RDONLY)))
         return error_set(err, "mounts.read_only", errno, "the root is not read-only");
     *ret_layers |= LAYER_BIT(LAYER_PIVOT_ROOT) | LAYER_BIT(LAYER_READ_ONLY_ROOT);
     return 0;

@@ -1,6 +1,7 @@
 #include "jail/outer.h"
 
 #include "base/cleanup.h"
+#include "base/mutant.h"
 #include "base/path.h"
 #include "jail/ids.h"
 #include "jail/mount_calls.h"
@@ -86,7 +87,7 @@ static void child_enter(const struct outer_program *p, int errors)
         child_fail(errors, "outer.join");
     if (setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0)
         child_fail(errors, "outer.ids");
-    if (p->read_only) {
+    if (p->read_only && !mutant(29)) {
         struct mount_attr_ attr = {.attr_set = MOUNT_ATTR_RDONLY_, .propagation = MS_PRIVATE};
         if (unshare(CLONE_NEWNS) < 0)
             child_fail(errors, "outer.mount_namespace");
@@ -136,13 +137,14 @@ _Noreturn static void child(const struct outer_program *p, int control, int erro
         child_fail(errors, "outer.program");
     sigset_t none;
     sigemptyset(&none);
-    for (int sig = 1; sig < NSIG; sig++)
+    for (int sig = 1; sig < NSIG && !mutant(1); sig++)
         signal(sig, SIG_DFL);
-    sigprocmask(SIG_SETMASK, &none, NULL);
-    if (setsid() < 0 || getsid(0) != getpid())
+    if (!mutant(1))
+        sigprocmask(SIG_SETMASK, &none, NULL);
+    if (!mutant(4) && (setsid() < 0 || getsid(0) != getpid()))
         child_fail(errors, "outer.session");
     /* After the last change of credentials, which clears it (prctl(2)); the re-check closes the gap before it. */
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || !dies_with_parent() || getppid() != parent)
+    if ((!mutant(6) && (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || !dies_with_parent())) || getppid() != parent)
         child_fail(errors, "outer.parent");
     int null = open("/dev/null", O_RDWR);
     if (null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0)

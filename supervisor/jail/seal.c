@@ -2,6 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/fdpass.h"
+#include "base/mutant.h"
 #include "jail/capabilities.h"
 #include "jail/landlock.h"
 
@@ -20,7 +21,7 @@ static int set_rlimits(const struct seal_plan *plan, bool files, struct error *e
     for (size_t i = 0; i < plan->rlimit_count; i++) {
         struct rlimit now, want = {plan->rlimits[i].value, plan->rlimits[i].value};
         int resource = plan->rlimits[i].resource;
-        if ((resource == RLIMIT_NOFILE) != files)
+        if ((resource == RLIMIT_NOFILE) != files || mutant(resource == RLIMIT_CORE ? 8 : 36))
             continue;
         /* A hard limit that is lower already stays: raising it needs CAP_SYS_RESOURCE in the first user namespace, which
          * even root may lack, and a lower limit is never less safe. */
@@ -110,8 +111,8 @@ int seal_self(const struct seal_plan *plan, int notify_sock, layer_set *ret_laye
         return -1;
 
     /* A session keyring of its own: keys have no namespace (ISOLATION.md row 9). A kernel without keys has none to share. */
-    long keyring = syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL);
-    if (keyring > 0 && syscall(SYS_keyctl, KEYCTL_GET_KEYRING_ID, KEY_SPEC_SESSION_KEYRING, 0) == keyring)
+    long keyring = mutant(9) ? -1 : syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL);
+    if (mutant(9) || (keyring > 0 && syscall(SYS_keyctl, KEYCTL_GET_KEYRING_ID, KEY_SPEC_SESSION_KEYRING, 0) == keyring))
         layers |= LAYER_BIT(LAYER_KEYRING);
 
     /* Bounding set and securebits need CAP_SETPCAP: before the ids change nothing (no id is root here), but the order of all
@@ -119,7 +120,8 @@ int seal_self(const struct seal_plan *plan, int notify_sock, layer_set *ret_laye
     if (set_ids(plan, err) < 0 || capabilities_close_bounding(err) < 0 || capabilities_lock_securebits(err) < 0)
         return -1;
     layers |= LAYER_BIT(LAYER_SECUREBITS);
-    if (capabilities_clear(err) < 0 || capabilities_verify_none(err) < 0)
+    /* Mutant 12: without no_new_privs a filter is taken from nobody but who keeps CAP_SYS_ADMIN (seccomp(2)). */
+    if (!mutant(12) && (capabilities_clear(err) < 0 || capabilities_verify_none(err) < 0))
         return -1;
     layers |= LAYER_BIT(LAYER_CAPABILITIES);
 
@@ -127,11 +129,11 @@ int seal_self(const struct seal_plan *plan, int notify_sock, layer_set *ret_laye
     if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
         return error_set(err, "dumpable", errno, "dumpable cannot be set");
 
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1)
+    if (!mutant(12) && (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1))
         return error_set(err, "no_new_privs", errno, "no_new_privs cannot be set");
     layers |= LAYER_BIT(LAYER_NO_NEW_PRIVS);
 
-    int walled = landlock_restrict(plan, err);
+    int walled = mutant(43) ? 1 : landlock_restrict(plan, err);
     if (walled < 0)
         return -1;
     if (walled)

@@ -1,6 +1,7 @@
 #include "jail/template.h"
 
 #include "base/cleanup.h"
+#include "base/mutant.h"
 #include "jail/mount_calls.h"
 #include "jail/mount_tree.h"
 
@@ -44,8 +45,9 @@ static int take_tree(const char *path, bool optional, bool writable, bool exec, 
     if (tree < 0)
         return optional ? 0 : error_set(err, "mounts.source", errno, "%s cannot be cloned", path);
     struct mount_attr_ attr = {
-        .attr_set = MOUNT_ATTR_NOSUID_ | (device ? 0 : MOUNT_ATTR_NODEV_) | (writable ? 0 : MOUNT_ATTR_RDONLY_) | (exec ? 0 : MOUNT_ATTR_NOEXEC_),
-        .propagation = MS_PRIVATE,
+        .attr_set = (mutant(23) ? 0 : MOUNT_ATTR_NOSUID_) | (device || mutant(23) ? 0 : MOUNT_ATTR_NODEV_) |
+                    (writable || mutant(22) ? 0 : MOUNT_ATTR_RDONLY_) | (exec ? 0 : MOUNT_ATTR_NOEXEC_),
+        .propagation = mutant(19) ? MS_SHARED : MS_PRIVATE,
     };
     if (mount_setattr_(tree, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr) < 0)
         return error_set(err, "mounts.attributes", errno, "%s cannot be made %s", path, writable ? "nosuid,nodev" : "read-only");
@@ -129,7 +131,7 @@ static int mount_dead_proc(struct error *err)
     if (pid < 0)
         return error_set(err, "mounts.proc", errno, "no process in a pid namespace of its own");
     if (pid == 0)
-        _exit(mount("proc", "proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, TREE_PROC_OPTIONS) < 0 ? errno & 0xff : 0);
+        _exit(mount("proc", "proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, mutant(26) ? "" : TREE_PROC_OPTIONS) < 0 ? errno & 0xff : 0);
     while (waitpid(pid, &status, 0) < 0)
         if (errno != EINTR)
             return error_set(err, "mounts.proc", errno, "the process that mounts /proc is lost");
@@ -180,6 +182,10 @@ static int mount_root(const struct jail_plan *plan, struct source *rootfs, struc
 static int pivot(const struct stat *root, struct error *err)
 {
     struct stat now;
+    if (mutant(20)) { /* the old root stays in reach */
+        bool kept = mkdir("old", 0755) == 0 && syscall(SYS_pivot_root, ".", "old") == 0 && chdir("/") == 0;
+        return kept ? 0 : error_set(err, "mounts.pivot", errno, "mutant 20");
+    }
     /* "." on "." leaves the old root on top of the new one, to be detached, and needs no directory (pivot_root(2), NOTES). */
     if (syscall(SYS_pivot_root, ".", ".") < 0)
         return error_set(err, "mounts.pivot", errno, "pivot_root failed");
@@ -199,10 +205,12 @@ static int pivot(const struct stat *root, struct error *err)
 
 static int seal_root(struct error *err)
 {
-    struct mount_attr_ attr = {.attr_set = MOUNT_ATTR_RDONLY_ | MOUNT_ATTR_NOSUID_ | MOUNT_ATTR_NODEV_};
+    struct mount_attr_ attr = {.attr_set = (mutant(22) ? 0 : MOUNT_ATTR_RDONLY_) | (mutant(23) ? 0 : MOUNT_ATTR_NOSUID_ | MOUNT_ATTR_NODEV_)};
     if (mount_setattr_(AT_FDCWD, "/", 0, &attr) < 0 || mount_setattr_(AT_FDCWD, "/dev", 0, &attr) < 0)
         return error_set(err, "mounts.read_only", errno, "the root and /dev cannot be made read-only");
     struct statvfs fs;
+    if (mutant(22))
+        return 0;
     if (statvfs("/", &fs) < 0 || !(fs.f_flag & ST_RDONLY))
         return error_set(err, "mounts.read_only", errno, "the root is not read-only after it was made so");
     if (mkdir("/.write-probe", 0700) == 0 || errno != EROFS)
@@ -251,6 +259,13 @@ static int take_sources(const struct jail_plan *plan, struct taken *t, struct er
     return 0;
 }
 
+/* For mutants: a directory of the host where there must be none, or a fresh one. */
+static int attach_host(const char *path, const char *target, struct error *err)
+{
+    struct source s;
+    return take_tree(path, false, true, false, false, &s, err) < 0 ? -1 : attach(&s, target, err);
+}
+
 int template_enter(const struct jail_plan *plan, struct error *err)
 {
     static struct taken t; /* too large for a stack; a process builds one */
@@ -272,8 +287,11 @@ int template_enter(const struct jail_plan *plan, struct error *err)
         if (there && refuse_link(plan, target, err) < 0)
             return -1;
         /* A jail mounts its own tmpfs there. */
-        if ((m->kind == PLAN_TMPFS ? tree_make_target(target, true, err) : attach(&t.binds[i], target, err)) < 0)
+        if ((m->kind == PLAN_TMPFS && mutant(25) && strcmp(target, "dev/shm") == 0 ? attach_host("/dev/shm", target, err)
+             : m->kind == PLAN_TMPFS ? tree_make_target(target, true, err) : attach(&t.binds[i], target, err)) < 0)
             return -1;
     }
+    if (mutant(27) && attach_host("/sys", "sys", err) < 0)
+        return -1;
     return pivot(&root, err) < 0 ? -1 : seal_root(err);
 }

@@ -2,6 +2,8 @@
 #include "policy/seccomp.h"
 
 #include "base/cleanup.h"
+#include "base/mutant.h"
+#include "policy/seccomp_mutants.h"
 #include "policy/seccomp_oci.h"
 
 #include <errno.h>
@@ -83,7 +85,7 @@ static int build(uint32_t arch, const struct oci_profile *profile, bool notify, 
         return error_set(err, STEP, 0, "libseccomp refuses the default action");
     /* x32 numbers on x86_64 end in libseccomp's "bad architecture": answered as a kernel without x32 does. A true foreign
      * architecture is killed by the second program, whose answer is stricter. */
-    int r = seccomp_attr_set(ctx, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(ENOSYS));
+    int r = seccomp_attr_set(ctx, SCMP_FLTATR_ACT_BADARCH, mutant(38) ? SCMP_ACT_ALLOW : SCMP_ACT_ERRNO(ENOSYS));
     if (r == 0)
         r = choose_architecture(ctx, arch);
     if (r == 0)
@@ -119,7 +121,7 @@ static int build_unknown(uint32_t arch, const bool known[SECCOMP_NUMBERS], struc
     struct sock_filter *at = code;
     at = emit(at, LOAD(arch));
     at = emit(at, BPF_JMP | BPF_JEQ | BPF_K, arch, 1, 0); /* libseccomp's tokens are AUDIT_ARCH_* values */
-    at = emit(at, RETURN(SECCOMP_RET_KILL_PROCESS));
+    at = emit(at, RETURN(mutant(38) ? SECCOMP_RET_ALLOW : SECCOMP_RET_KILL_PROCESS));
     at = emit(at, LOAD(nr));
     for (uint32_t low = 0; low < SECCOMP_NUMBERS; low++) {
         uint32_t high = low;
@@ -179,6 +181,9 @@ int seccomp_compile_for(uint32_t arch, const cJSON *oci, struct seccomp_compiled
     struct oci_profile profile = {0};
     if (oci_parse(oci, arch, &profile, err) < 0)
         return -1;
+#ifdef SNIPARA_MUTANTS
+    seccomp_mutate(&profile);
+#endif
     /* Programs are made for kernels with every feature; whether this one has a listener is found out when it is loaded. */
     seccomp_api_set(6);
     struct seccomp_compiled *made = calloc(1, sizeof *made);

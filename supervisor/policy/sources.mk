@@ -11,6 +11,7 @@ POLICY_SOURCES = \
 	supervisor/policy/narrow.c \
 	supervisor/policy/search.c supervisor/policy/search.h \
 	supervisor/policy/seccomp_compile.c \
+	supervisor/policy/seccomp_mutants.c supervisor/policy/seccomp_mutants.h \
 	supervisor/policy/seccomp_oci.c supervisor/policy/seccomp_oci.h \
 	supervisor/policy/seccomp_resolve.c supervisor/policy/seccomp_resolve.h \
 	supervisor/policy/shape.c \
