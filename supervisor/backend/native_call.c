@@ -30,6 +30,8 @@ static void finish(struct backend_place *p, bool alive)
     native_collect(p, p->nursery->plant->policy);
     if (!r->limit_hit && (r->out.total > r->output_bytes || r->err.total > r->output_bytes))
         r->limit_hit = "output";
+    if (!r->limit_hit && alive && r->status == RECEIPT_ERROR && jail_disk_full(p->payload))
+        r->limit_hit = "disk";
     r->finished_wall = clock_wall();
     p->calling = false;
     uv_timer_stop(&p->timer);

@@ -10,6 +10,7 @@
 #include "jail/outer.h"
 #include "jail/plan.h"
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 /* The outer user namespace, and where cgroups can be made. One per supervisor. */
@@ -88,5 +89,9 @@ bool jail_end(struct jail *j, struct cgroup_pool *pool);
 int jail_inspect(pid_t pid, layer_set claimed, struct error *err);
 /* The same for init, which seals itself before it reports, and its place in the cgroup. */
 int jail_inspect_init(const struct jail *j, struct error *err);
+
+/* Is one of the bounded file systems of this process's jail full, of bytes or of files? From the kernel (statfs(2)); false when the
+ * process is gone. */
+bool jail_disk_full(pid_t pid);
 
 #endif

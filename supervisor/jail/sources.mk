@@ -5,6 +5,7 @@ JAIL_SOURCES = \
 	supervisor/jail/cgroup_pool.c supervisor/jail/cgroup_pool.h \
 	supervisor/jail/collect.c supervisor/jail/collect.h \
 	supervisor/jail/collect_seen.c supervisor/jail/collect_seen.h \
+	supervisor/jail/disk.c \
 	supervisor/jail/denials.c supervisor/jail/denials.h \
 	supervisor/jail/exchange.c supervisor/jail/exchange.h \
 	supervisor/jail/host.c supervisor/jail/host.h \

@@ -12,7 +12,7 @@ static const struct {
     {5, {"ioctl"}},
     {9, {"add_key", "request_key", "keyctl"}},
     {31, {"socket"}},
-    {39, {"syslog", "acct", "vhangup"}},
+    {39, {"inotify_init1", "vmsplice", "io_setup"}},
     {40, {"clone", "clone3", "unshare", "setns"}},
     {41, {"io_uring_setup", "io_uring_enter", "io_uring_register", "bpf", "perf_event_open", "userfaultfd", "ptrace", "process_vm_readv",
           "process_vm_writev", "pidfd_getfd", "kcmp", "mount", "umount2", "pivot_root", "open_tree", "move_mount", "fsopen", "fsconfig",

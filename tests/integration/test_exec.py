@@ -228,3 +228,11 @@ def test_closed_stdin(program):
     process = subprocess.run([sandbox.PROGRAM, 'exec', '-c', 'print(1)'], stdin=subprocess.DEVNULL, capture_output=True, check=False,
                              env=sandbox.program_environment(program.home), timeout=30 * sandbox.SCALE)
     assert process.returncode == 0 and process.stdout == b'1\n'
+
+
+@pytest.mark.parametrize('code', ['with open("/tmp/full", "wb", buffering=0) as f:\n  while True: f.write(bytes(1 << 20))',
+                                  'n = 0\nwhile True:\n  open(f"/session/{n}", "w").close()\n  n += 1'], ids=['bytes', 'files'])
+def test_a_full_disk_is_named(program, code):
+    receipt = program.exec_json(code, expect='error')
+    assert receipt['error']['type'] == 'OSError' and receipt['limits']['hit'] == 'disk', receipt
+    assert program.exec_json('1 / 0', expect='error')['limits']['hit'] is None
