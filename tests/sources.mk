@@ -124,7 +124,10 @@ check-all:
 	$(abs_top_srcdir)/scripts/check-all
 check-long:
 	CASES='$(CASES)' REPLAY='$(REPLAY)' $(abs_top_srcdir)/scripts/check-long
-.PHONY: check-all check-long fuzzers fuzz-planted
+# Each wall taken out once (ESCAPE=--quick: each mutant against its own probe only).
+check-escape:
+	$(abs_top_srcdir)/scripts/check-escape $(ESCAPE)
+.PHONY: check-all check-long check-escape fuzzers fuzz-planted
 
 EXTRA_DIST += \
 	tests/golden \
@@ -140,4 +143,7 @@ EXTRA_DIST += \
 	tests/escape/conftest.py tests/escape/test_syscall_matrix.py tests/escape/test_public_faults.py \
 	tests/escape/test_cve_2026_30892.py tests/integration/test_artifacts.py \
 	tests/escape/sabotage.py tests/escape/test_sabotage.py tests/escape/test_hosts.py \
+	tests/escape/test_cve_2026_30892.py tests/integration/test_mutants.py \
+	tests/escape/guest.py tests/escape/scene.py tests/escape/rows.py tests/escape/special.py tests/escape/table.py \
+	tests/escape/worker.py tests/escape/run_mutants.py \
 	tests/mcp/.npmrc tests/mcp/package.json tests/mcp/package-lock.json tests/mcp/client.test.mjs
