@@ -143,7 +143,7 @@ EXTRA_DIST += \
 	tests/escape/conftest.py tests/escape/test_syscall_matrix.py tests/escape/test_public_faults.py \
 	tests/escape/test_cve_2026_30892.py tests/integration/test_artifacts.py \
 	tests/escape/sabotage.py tests/escape/test_sabotage.py tests/escape/test_hosts.py \
-	tests/escape/test_cve_2026_30892.py tests/integration/test_mutants.py \
+	tests/integration/test_mutants.py \
 	tests/escape/guest.py tests/escape/scene.py tests/escape/rows.py tests/escape/special.py tests/escape/table.py \
 	tests/escape/worker.py tests/escape/run_mutants.py \
 	tests/mcp/.npmrc tests/mcp/package.json tests/mcp/package-lock.json tests/mcp/client.test.mjs

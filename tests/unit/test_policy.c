@@ -101,7 +101,7 @@ START_TEST(test_default)
     ck_assert_int_eq(strncmp(p->digest, "sha256:", 7), 0);
     ck_assert(!p->restricted && !p->imports_allow_list);
     ck_assert(strings_have(&p->import_names, "ctypes") && strings_have(&p->import_names, "_cffi_backend"));
-    ck_assert(strings_have(&p->preload, "asyncio"));
+    ck_assert(strings_have(&p->preload, "threading"));
     ck_assert_int_eq(p->network, NETWORK_NONE);
     const struct policy_limits *l = &p->limits;
     ck_assert_double_eq(l->timeout_seconds, 30);
