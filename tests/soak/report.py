@@ -90,7 +90,8 @@ def write(result):
              f'rung {backend["rung"]}' + (f' without {", ".join(absent)}' if absent else '') + '. Made by `tests/soak/soak.py`.', '',
              f'{result["jails"]} jails in {result["seconds"]:.0f} s ({result["jails"] / result["seconds"]:.1f} a second), {attacked} of them attacked; '
              f'{o.neighbours} neighbours and {o.attackers} attackers at a time, {o.rounds} rounds of a quiet and a loaded slice and a rest. '
-             f'{result["receipts"]} receipts validated. Faults: {len(tally.faults)}.', '',
+             f'{result["receipts"]} receipts validated. Faults: {len(tally.faults)}. '
+             f'Load average before it began: {result["load"]:.1f}.' + ('' if o.timing else ' Times and the whole machine\'s figures were not asserted.'), '',
              *(['**Failed**: ' + '; '.join(failures) + '.', ''] if failures else []),
              *neighbours_table(tally), '', *flatness_table(result), '', *peaks_table(result), '', *attacks_table(result), '']
     return '\n'.join(lines), failures

@@ -40,7 +40,7 @@ def options():
     p.add_argument('--rounds', type=int, default=0, help='default: one per 800 jails, 5 at least')
     p.add_argument('--neighbours', type=int, default=4, help='well-behaved clients at a time')
     p.add_argument('--attackers', type=int, default=4, help='attacking clients at a time')
-    p.add_argument('--pause', type=float, default=0.1, help='seconds between two sessions of a neighbour, on average')
+    p.add_argument('--pause', type=float, default=0.3, help='seconds between two sessions of a neighbour, on average')
     p.add_argument('--ratio', type=float, default=3.0, help='how much longer the neighbours may wait, by p99')
     p.add_argument('--timing', action='store_true', help='the machine is ours: fail when they wait longer, and when the whole machine\'s figures grow')
     p.add_argument('--only', default='', help='only attacks whose name has this in it')
@@ -85,6 +85,7 @@ async def run_round(server, tally, o, following, quiet, attacked):
 
 
 async def soak(o, home, spool, samples_file):
+    load = os.getloadavg()[0]
     tally = clients.Tally(spool, o.seed)
     with open(home / 'server.err', 'wb') as errors:
         server = await client.Server.start(os.environ.get('SNIPARA_BIN', 'snipara-sandbox'), client.environment(home), home, errors)
@@ -120,7 +121,7 @@ async def soak(o, home, spool, samples_file):
         tally.fault(f'the server ended with exit code {code}')
     leftovers(server.pid, home, tally)
     return {'tally': tally, 'rests': rests, 'seconds': seconds, 'jails': tally.jails - warm, 'first': first,
-            'attacks': chosen, 'options': o}
+            'attacks': chosen, 'options': o, 'load': load}
 
 
 def leftovers(pid, home, tally):
