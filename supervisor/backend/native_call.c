@@ -41,7 +41,10 @@ static void finish(struct backend_place *p, bool alive)
     memset(r, 0, sizeof *r);
     struct backend_observer observer = p->observer;
     observer.ended(observer.context, &done, alive);
+    bool large = done.out.total + done.err.total > LARGE;
     receipt_free(&done);
+    if (large) /* its text was there several times over, as receipt, digest and answer */
+        malloc_trim(0);
 }
 
 static int encode_call(struct backend_place *p, const struct backend_call *call)

@@ -84,11 +84,11 @@ ATTACKS = (
     Attack('memory files', 'import os\nheld = []\nwhile True:\n  held.append(os.memfd_create("x"))\n  os.write(held[-1], bytes(1 << 22))', ('out_of_memory',),
            hit='memory', arguments=SMALL, needs_cgroup=True),
     # disk and descriptors
-    Attack('disk full by bytes', 'n = 0\nwhile True:\n  with open(f"/tmp/{n}", "wb", 0) as f: f.write(bytes(1 << 22))\n  n += 1', ('error',),
+    Attack('disk full by bytes', 'n = 0\nwhile True:\n  with open(f"/tmp/{n}", "wb", 0) as f: f.write(bytes(1 << 22))\n  n += 1', ('error',), hit='disk',
            check=lambda r: 'Errno 28' in r['error']['message']),
     Attack('file too long', 'with open("/session/fill", "wb", 0) as f:\n  while True: f.write(bytes(1 << 22))', ('error',),
            check=lambda r: 'Errno 27' in r['error']['message'] or 'Errno 28' in r['error']['message']),
-    Attack('disk full by inodes', 'n = 0\nwhile True:\n  open(f"/session/{n}", "w").close()\n  n += 1', ('error',),
+    Attack('disk full by inodes', 'n = 0\nwhile True:\n  open(f"/session/{n}", "w").close()\n  n += 1', ('error',), hit='disk',
            check=lambda r: 'Errno 28' in r['error']['message']),
     Attack('descriptors exhausted', 'import os\nheld = []\nwhile True: held.append(os.open("/dev/null", 0))', ('error',), after='len(held) < 256',
            check=lambda r: 'Errno 24' in r['error']['message']),
