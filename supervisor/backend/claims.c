@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TEXT_MAX = 256 * 1024, NAME_MAX_ = 200, JSON_MAX = 256 * 1024, DENIED_MAX = 32 };
+enum { TEXT_MAX = 256 * 1024, NAME_MAX_ = 200, DENIED_MAX = 32 };
 
 /* A claimed text: cut at a character, ill-formed bytes replaced. The last one wins. */
 static void take_text(const struct wire_field *f, size_t max, char **ret)
@@ -23,9 +23,9 @@ static void take_text(const struct wire_field *f, size_t max, char **ret)
     buf_free(&b);
 }
 
-static void take_json(const struct wire_field *f, struct receipt *r)
+static void take_json(const struct wire_field *f, uint64_t value_bytes, struct receipt *r)
 {
-    struct json_limits limits = {.max_bytes = JSON_MAX};
+    struct json_limits limits = {.max_bytes = value_bytes ? (size_t)value_bytes : 1}; /* 0 would be no bound */
     if (!r->value_json) /* the first one counts: parsing is our time, not the guest's */
         r->value_json = json_parse(f->data, f->length, limits, NULL); /* not JSON after all: then the value has none */
 }
@@ -80,12 +80,12 @@ static void take_number(const struct wire_field *f, struct receipt *r)
     }
 }
 
-static void take_field(const struct wire_field *f, struct receipt *r)
+static void take_field(const struct wire_field *f, uint64_t value_bytes, struct receipt *r)
 {
     switch (f->tag) {
     case PT_VALUE_REPR: take_text(f, TEXT_MAX, &r->value_repr); break;
     case PT_VALUE_TYPE: take_text(f, NAME_MAX_, &r->value_type); break;
-    case PT_VALUE_JSON: take_json(f, r); break;
+    case PT_VALUE_JSON: take_json(f, value_bytes, r); break;
     case PT_ERROR_TYPE: take_text(f, NAME_MAX_, &r->error_type); break;
     case PT_ERROR_MESSAGE: take_text(f, TEXT_MAX, &r->error_message); break;
     case PT_ERROR_TRACEBACK: take_text(f, TEXT_MAX, &r->error_traceback); break;
@@ -138,7 +138,7 @@ static void drop_contradictions(struct receipt *r)
         drop_value(r);
 }
 
-int claims_take(const struct wire_frame *done, struct receipt *r, struct error *err)
+int claims_take(const struct wire_frame *done, uint64_t value_bytes, struct receipt *r, struct error *err)
 {
     struct wire_cursor c = wire_fields(done);
     struct wire_field f;
@@ -147,7 +147,7 @@ int claims_take(const struct wire_frame *done, struct receipt *r, struct error *
     int more;
     while ((more = wire_field_next(&c, &f)) > 0) {
         if (f.tag != PT_STATUS) {
-            take_field(&f, r);
+            take_field(&f, value_bytes, r);
             continue;
         }
         if (!wire_u64(&f, &status) || take_status(status, r, err) < 0)

@@ -7,8 +7,8 @@
 #include "base/wire.h"
 #include "receipt/receipt.h"
 
-/* Sets status (ok, error, rejected) and the claimed members. -1: malformed, *r may be half filled with claims, all valid. */
-int claims_take(const struct wire_frame *done, struct receipt *r, struct error *err);
+/* `value_bytes`: the policy's bound, to which an honest payload keeps; a longer JSON value is left out. Sets status (ok, error, rejected) and the claimed members. -1: malformed, *r may be half filled with claims, all valid. */
+int claims_take(const struct wire_frame *done, uint64_t value_bytes, struct receipt *r, struct error *err);
 
 /* Forget everything that was claimed: the call did not end as its payload said. */
 void claims_drop(struct receipt *r);

@@ -154,7 +154,7 @@ static void take_frame(struct backend_place *p, const struct wire_frame *frame)
         broken(p, "the guest wrote to the interpreter's channel");
         return;
     }
-    if (claims_take(frame, &p->receipt, &err) < 0) {
+    if (claims_take(frame, p->nursery->plant->policy->limits.value_bytes, &p->receipt, &err) < 0) {
         broken(p, err.message);
         return;
     }

@@ -1,14 +1,15 @@
-/* SHA-256 (FIPS 180-4) through libsodium, in the form "sha256:<64 hex digits>" that receipts use. */
+/* SHA-256 (FIPS 180-4) through nettle, in the form "sha256:<64 hex digits>" that receipts use. nettle and not libsodium, which has no
+ * code for the SHA instructions: 900 against 150 MB/s here, and all that a guest writes is digested on the one thread of the server. */
 #ifndef SNIPARA_BASE_DIGEST_H
 #define SNIPARA_BASE_DIGEST_H
 
-#include <sodium.h>
+#include <nettle/sha2.h>
 #include <stddef.h>
 
 #define DIGEST_TEXT 72 /* "sha256:" + 64 + NUL */
 
 struct digest {
-    crypto_hash_sha256_state state;
+    struct sha256_ctx state;
 };
 
 void digest_begin(struct digest *d);

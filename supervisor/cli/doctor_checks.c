@@ -31,8 +31,9 @@ struct trial {
     bool done;
 };
 
-static void on_done(void *context, const struct receipt *r)
+static void on_done(void *context, const struct receipt *r, cJSON **document)
 {
+    (void)document;
     struct trial *t = context;
     struct doctor *d = t->doctor;
     t->done = true;

@@ -71,9 +71,8 @@ static void on_output(void *context, int stream, const char *data, size_t length
         exec_stream_guest(stream == SESSION_STDOUT ? &e->out : &e->err, data, length);
 }
 
-static void print_json(struct exec *e, const struct receipt *r)
+static void print_json(struct exec *e, const cJSON *document)
 {
-    cleanup_json cJSON *document = receipt_json(r);
     cleanup_free char *text = !document ? NULL : e->out.terminal ? json_print_pretty(document) : json_print(document);
     if (!text) {
         exec_stream_words(&e->err, "snipara-sandbox exec: out of memory for the receipt\n");
@@ -85,14 +84,14 @@ static void print_json(struct exec *e, const struct receipt *r)
     exec_stream_words(&e->out, "\n");
 }
 
-static void on_done(void *context, const struct receipt *r)
+static void on_done(void *context, const struct receipt *r, cJSON **document)
 {
     struct exec *e = context;
     e->call = NULL;
     e->done = true;
     e->exit_code = receipt_exit_code(r);
     if (e->options->json)
-        print_json(e, r);
+        print_json(e, *document);
     else
         exec_report(r, e->options->output_dir_fd >= 0, &e->out, &e->err);
     if (exec_artifacts_write(r, e->options->output_dir_fd, e->options->output_dir, &e->err) < 0 && e->exit_code == 0)
@@ -116,10 +115,12 @@ static void refuse(struct exec *e, const struct error *why)
 {
     struct receipt r;
     const struct exec_options *o = e->options;
-    if (receipt_of_refusal(&r, "exec", o->policy, o->source.data, o->source.len, why) < 0)
+    if (receipt_of_refusal(&r, "exec", o->policy, o->source.data, o->source.len, why) < 0) {
         e->exit_code = usage_error("exec", "%s", why->message);
-    else
-        on_done(e, &r);
+    } else {
+        cleanup_json cJSON *document = receipt_json(&r);
+        on_done(e, &r, &document);
+    }
     receipt_free(&r);
 }
 

@@ -9,6 +9,7 @@
 
 #include <netlink/version.h>
 #include <seccomp.h>
+#include <nettle/version.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <uv.h>
@@ -23,13 +24,14 @@ int cli_version(int argc, char **argv)
 {
     bool json = false;
     int code;
-    char seccomp[48];
+    char seccomp[48], nettle[24];
     if (!usage_json_only("version", argc, argv, &json, &code))
         return code;
     seccomp_text(seccomp, sizeof seccomp);
+    snprintf(nettle, sizeof nettle, "%d.%d", nettle_version_major(), nettle_version_minor());
     const struct { const char *name, *version; } libraries[] = {
         {"cjson", cJSON_Version()}, {"libuv", uv_version_string()}, {"libseccomp", seccomp}, {"libnl", LIBNL_VERSION},
-        {"libsodium", sodium_version_string()}};
+        {"libsodium", sodium_version_string()}, {"nettle", nettle}};
     const size_t count = sizeof libraries / sizeof *libraries;
     if (!json) {
         printf("%s %s\npython %s (embedded)\n", PACKAGE, PACKAGE_VERSION, PYTHON_BUILD_VERSION);

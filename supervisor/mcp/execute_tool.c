@@ -173,10 +173,12 @@ static int take_request(struct session_request *request, struct files *files, co
     return 0;
 }
 
-static void answer_with(struct mcp_call *call, const struct receipt *receipt)
+static void answer_with(struct mcp_call *call, const struct receipt *receipt, cJSON **document)
 {
     cleanup_free char *text = receipt_text(receipt, TEXT_MAX);
-    cJSON *structured = text ? receipt_json(receipt) : NULL;
+    cJSON *structured = text ? *document : NULL;
+    if (structured)
+        *document = NULL;
     mcp_call_answer(call, structured ? mcp_tool_result(text, structured, receipt->status != RECEIPT_OK) : NULL);
 }
 
@@ -187,20 +189,22 @@ static void on_output(void *context, int stream, const char *data, size_t length
         mcp_progress_output(call->progress, data, length);
 }
 
-static void on_done(void *context, const struct receipt *receipt)
+static void on_done(void *context, const struct receipt *receipt, cJSON **document)
 {
     struct mcp_call *call = context;
     call->work = NULL;
-    answer_with(call, receipt);
+    answer_with(call, receipt, document);
 }
 
 static void refuse_without_backend(struct mcp_call *call, const struct session_request *request, const struct error *why)
 {
     struct receipt receipt;
-    if (receipt_of_refusal(&receipt, request->session_id, request->policy, request->code, request->code_length, why) < 0)
+    if (receipt_of_refusal(&receipt, request->session_id, request->policy, request->code, request->code_length, why) < 0) {
         mcp_call_refuse(call, why->message);
-    else
-        answer_with(call, &receipt);
+    } else {
+        cleanup_json cJSON *document = receipt_json(&receipt);
+        answer_with(call, &receipt, &document);
+    }
     receipt_free(&receipt);
 }
 

@@ -33,7 +33,7 @@ static void answer(struct session_call *call, struct receipt *r)
         receipt_digest(json, s->previous);
     s->last_used = clock_now();
     s->last_wall = clock_wall();
-    call->observer.done(call->observer.context, r);
+    call->observer.done(call->observer.context, r, &json);
     session_call_free(call);
 }
 

@@ -125,10 +125,11 @@ static void on_sweep_closed(uv_handle_t *handle)
     free(handle->data);
 }
 
-static void done_for_nobody(void *context, const struct receipt *receipt)
+static void done_for_nobody(void *context, const struct receipt *receipt, cJSON **document)
 {
     (void)context;
     (void)receipt;
+    (void)document;
 }
 
 /* The faces go away now; a call that ends all the same has nobody to tell. */

@@ -22,7 +22,8 @@ enum { SESSION_STDOUT, SESSION_STDERR };
  * (never from inside session_call), and the receipt is only valid during it. */
 struct session_observer {
     void (*output)(void *context, int stream, const char *data, size_t length); /* may be NULL */
-    void (*done)(void *context, const struct receipt *receipt);
+    /* `document` is receipt_json of it, made once: take it (set it to NULL), or it is freed; NULL: out of memory. */
+    void (*done)(void *context, const struct receipt *receipt, cJSON **document);
     void *context;
 };
 

@@ -54,7 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     }
     receipt_init(&r);
-    if (claims_take(&frame, &r, &err) == 0)
+    if (claims_take(&frame, 65536, &r, &err) == 0)
         print_receipt(&r);
     receipt_free(&r);
     return 0;

@@ -43,7 +43,7 @@ START_TEST(a_value_arrives)
     wire_puts(&m.b, PT_VALUE_TYPE, "list");
     wire_puts(&m.b, PT_VALUE_JSON, "[1,2]");
     struct wire_frame f = finish(&m);
-    ck_assert_int_eq(claims_take(&f, &r, &err), 0);
+    ck_assert_int_eq(claims_take(&f, 65536, &r, &err), 0);
     ck_assert_int_eq(r.status, RECEIPT_OK);
     ck_assert_str_eq(r.value_repr, "[1, 2]");
     ck_assert_int_eq(cJSON_GetArraySize(r.value_json), 2);
@@ -69,7 +69,7 @@ START_TEST(a_forged_claim_is_cut_down)
     wire_put(&m.b, PT_DENIED, denied, 21);                    /* the kernel's column is not the guest's */
     wire_put(&m.b, PT_EXIT_CODE, "abc", 3);                   /* wrong length */
     struct wire_frame f = finish(&m);
-    ck_assert_int_eq(claims_take(&f, &r, &err), 0);
+    ck_assert_int_eq(claims_take(&f, 65536, &r, &err), 0);
     ck_assert(utf8_valid(r.value_repr, strlen(r.value_repr)));
     ck_assert_ptr_null(r.value_json);
     ck_assert_ptr_null(r.error_type);
@@ -91,7 +91,7 @@ START_TEST(an_error_has_no_value)
     wire_puts(&m.b, PT_ERROR_TYPE, "SystemExit");
     wire_put_i64(&m.b, PT_EXIT_CODE, 3);
     struct wire_frame f = finish(&m);
-    ck_assert_int_eq(claims_take(&f, &r, &err), 0);
+    ck_assert_int_eq(claims_take(&f, 65536, &r, &err), 0);
     ck_assert_ptr_null(r.value_repr);
     ck_assert(r.has_exit_code && r.exit_code == 3);
     receipt_free(&r);
@@ -107,12 +107,12 @@ START_TEST(no_status_and_odd_status_are_malformed)
     receipt_init(&r);
     begin(&m, 17);
     struct wire_frame f = finish(&m);
-    ck_assert_int_lt(claims_take(&f, &r, &err), 0);
+    ck_assert_int_lt(claims_take(&f, 65536, &r, &err), 0);
     buf_free(&m.b);
     memset(&m, 0, sizeof m);
     wire_begin(&m.b, PAYLOAD_DONE, 1, &m.start);
     f = finish(&m);
-    ck_assert_int_lt(claims_take(&f, &r, &err), 0);
+    ck_assert_int_lt(claims_take(&f, 65536, &r, &err), 0);
     receipt_free(&r);
     buf_free(&m.b);
 }
