@@ -2,6 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/mutant.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -153,8 +154,8 @@ static int start_zygote(struct nursery *n, struct zygote **ret, struct error *er
  * so long, when somebody needs a fork; the old one goes on until its successor is warm. */
 static bool is_spent(const struct nursery *n)
 {
-    return zygote_forks(n->zygote) >= n->native->generation_forks ||
-           clock_now() - zygote_since(n->zygote) >= GENERATION_SECONDS * 1000000000ull;
+    return !mutant(46) && (zygote_forks(n->zygote) >= n->native->generation_forks ||
+                           clock_now() - zygote_since(n->zygote) >= GENERATION_SECONDS * 1000000000ull);
 }
 
 int nursery_ready(struct nursery *n, struct error *err)

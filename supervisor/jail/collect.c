@@ -2,6 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/mutant.h"
 #include "base/path.h"
 #include "base/utf8.h"
 #include "jail/collect_seen.h"
@@ -235,7 +236,7 @@ static void take_file(struct walk *w, int directory, const char *name)
     struct error err;
     struct stat st;
     /* O_NONBLOCK: a FIFO that has taken the file's place, or a lease on it, must not hold us (open(2), fcntl(2)). */
-    cleanup_fd int fd = path_open_beneath(directory, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY, &err);
+    cleanup_fd int fd = path_open_beneath(directory, name, O_RDONLY | O_NONBLOCK | (mutant(28) ? 0 : O_NOFOLLOW) | O_NOCTTY, &err);
     if (fd < 0) {
         not_opened(w, name, err.code);
         return;
@@ -252,7 +253,7 @@ static void take_file(struct walk *w, int directory, const char *name)
         note(w, *before);
         return;
     }
-    enum collect_reason why = st.st_dev != w->device ? COLLECT_OTHER_MOUNT : st.st_nlink > 1 ? COLLECT_HARD_LINK
+    enum collect_reason why = st.st_dev != w->device && !mutant(28) ? COLLECT_OTHER_MOUNT : st.st_nlink > 1 ? COLLECT_HARD_LINK
                             : st.st_mode & (S_ISUID | S_ISGID) ? COLLECT_SET_ID
                             : (uint64_t)st.st_size > w->limits->file_bytes ? COLLECT_FILE_BYTES : COLLECT_REASONS;
     uint64_t known = before ? before->content : 0;
@@ -312,7 +313,7 @@ static void visit(struct walk *w, int directory, const struct dirent *entry, uin
     switch (type_of(directory, entry)) { /* a hint: what is opened is looked at again */
     case DT_DIR: enter(w, directory, name, depth); break;
     case DT_REG: take_file(w, directory, name); break;
-    case DT_LNK: leave_out_kind(w, name, COLLECT_SYMLINK); break;
+    case DT_LNK: mutant(28) ? take_file(w, directory, name) : leave_out_kind(w, name, COLLECT_SYMLINK); break;
     case DT_FIFO: leave_out_kind(w, name, COLLECT_FIFO); break;
     case DT_SOCK: leave_out_kind(w, name, COLLECT_SOCKET); break;
     default: leave_out_kind(w, name, COLLECT_DEVICE); break;

@@ -1,6 +1,7 @@
 #include "jail/exchange.h"
 
 #include "base/cleanup.h"
+#include "base/mutant.h"
 #include "jail/mount_calls.h"
 
 #include <errno.h>
@@ -17,7 +18,7 @@ int exchange_mount(struct error *err)
     cleanup_fd int tree = open_tree_(AT_FDCWD, EXCHANGE_DIRECTORY, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
     if (tree < 0)
         return error_set(err, "mounts.output", errno, "/" EXCHANGE_DIRECTORY " cannot be cloned");
-    struct mount_attr_ attr = {.attr_set = MOUNT_ATTR_NOSUID_ | MOUNT_ATTR_NODEV_ | MOUNT_ATTR_NOEXEC_ | MOUNT_ATTR_NOSYMFOLLOW_};
+    struct mount_attr_ attr = {.attr_set = MOUNT_ATTR_NOSUID_ | MOUNT_ATTR_NODEV_ | MOUNT_ATTR_NOEXEC_ | (mutant(28) ? 0 : MOUNT_ATTR_NOSYMFOLLOW_)};
     int r = mount_setattr_(tree, "", AT_EMPTY_PATH, &attr);
     if (r < 0 && errno == EINVAL) { /* before Linux 5.14; the collector follows no link in any case */
         attr.attr_set &= ~(uint64_t)MOUNT_ATTR_NOSYMFOLLOW_;

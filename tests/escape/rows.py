@@ -400,7 +400,7 @@ CHECKS.update({
     6: (special.supervisor_dies, special.supervisor_dies_outside), 7: (check_7, twin_7), 13: (check_13, twin_13), 14: (check_14, twin_14),
     15: (special.doctor_names_apparmor, special.apparmor_bait), 17: (special.payload_ends, special.payload_ends_outside),
     18: (special.classified, special.classified_outside), 22: (check_22, twin_22), 23: (check_23, twin_23),
-    24: (check_24, simple(24)[1]), 25: (check_25, twin_25), 30: (check_30, twin_30), 32: (check_32, twin_32),
+    24: (check_24, simple(24)[1]), 25: (check_25, twin_25), 28: (special.litter, special.litter_outside), 30: (check_30, twin_30), 32: (check_32, twin_32),
     33: (special.cgroup_limits, special.allocation_outside), 34: (special.kill_all, special.kill_all_outside),
     35: (special.clean_baseline, special.allocation_outside), 37: (special.flood, special.flood_outside), 39: (check_39, twin_39),
     42: (special.no_programs, special.programs_outside), 43: (check_43, twin_43), 44: (check_44, simple(44)[1]),

@@ -172,6 +172,58 @@ def disk_limit(s):
     return None if receipt['status'] == 'error' and hit == 'disk' else f'the receipt says {receipt["status"]}, limit {hit}'
 
 
+# 28
+LITTER = '''
+import os
+os.makedirs("/session/output", exist_ok=True)
+os.chdir("/session/output")
+open("good.txt", "w").write("good")
+os.symlink(SECRET, "link")
+os.symlink("/etc", "directory")
+os.mkfifo("fifo")
+open("hard", "w").write("x")
+os.link("hard", "second")
+with open("sparse", "wb") as f: f.truncate(60 << 20)
+for _ in range(100):
+    os.mkdir("d")
+    os.chdir("d")
+open("deep.txt", "w").close()
+'''
+
+
+def litter(s):
+    secret = s.home / 'host-secret'
+    secret.write_text('secret of the host')
+    out = s.home / 'work' / 'out'
+    began = time.monotonic()
+    receipt = s.program.exec_json(f'SECRET = {str(secret)!r}' + LITTER, '--policy', 'escape', '--output-dir', out, expect='ok', timeout=15)
+    took = time.monotonic() - began
+    taken = sorted(str(path.relative_to(out)) for path in out.rglob('*') if not path.is_dir())
+    reasons = {row['path'].split('/')[0]: row['reason'] for row in receipt.get('artifacts_left_out', [])}
+    fine = (taken == ['good.txt'] and [row['path'] for row in receipt['artifacts']] == ['good.txt'] and took < 10 * sandbox.SCALE
+            and reasons.get('link') == reasons.get('directory') == 'symlink' and reasons.get('fifo') == 'fifo'
+            and reasons.get('hard') == 'hard_link' and reasons.get('d') == 'depth' and reasons.get('sparse') in ('file_bytes', 'total_bytes'))
+    leaked = [path for path in taken if b'secret' in (out / path).read_bytes()[:100]]
+    return None if fine else f'taken {taken}, left out {reasons}, {took:.1f} s, leaked {leaked}'
+
+
+def litter_outside(s):
+    """A copy that follows links reads the host's file, and one that opens whatever it finds hangs at the FIFO."""
+    secret, link, fifo = s.home / 'host-secret', s.home / 'work' / 'link', s.home / 'work' / 'fifo'
+    secret.write_text('secret of the host')
+    link.symlink_to(secret)
+    os.mkfifo(fifo)
+    try:
+        subprocess.run(['cp', '--copy-contents', fifo, s.home / 'work' / 'copy'], timeout=0.3, check=False)
+        hangs = False
+    except subprocess.TimeoutExpired:
+        hangs = True
+    read = link.read_text()
+    link.unlink()
+    fifo.unlink()
+    return None if hangs and read == secret.read_text() else f'hangs {hangs}, read {read!r}'
+
+
 # 33, 35
 def cgroup_limits(s):
     pid, wrong = s.payload(s.a), []
@@ -362,9 +414,14 @@ LAYOUT = 'print(hash("snipara"), next(line.split("-")[0] for line in open("/proc
 
 def rotation(s):
     """A zygote that is replaced after one fork: the next jail has another hash secret and another layout."""
-    server = s.serve(SNIPARA_SANDBOX_ZYGOTE_FORKS='1')
-    found = [server.call(LAYOUT, f'generation-{n}', policy='escape', expect='ok')['stdout'] for n in range(3)]
-    return None if len(set(found)) > 1 else 'the zygote is not replaced after its number of forks'
+    server, found = s.serve(SNIPARA_SANDBOX_ZYGOTE_FORKS='1'), set()
+    for number in range(40):  # the old one goes on until its successor is warm
+        found.add(server.call(LAYOUT, f'generation-{number}', policy='escape', expect='ok')['stdout'])
+        server.tool('destroy_session', {'session_id': f'generation-{number}'})
+        if len(found) > 1:
+            return None
+        time.sleep(0.1)
+    return 'the zygote is not replaced after its number of forks'
 
 
 # 47

@@ -67,10 +67,7 @@ ALSO_MOST = 2  # may only shrink
 
 # Rows whose step or collaborator is not built yet: {row: why}. Checked: a pending row whose probe is green and whose mutant is killed
 # is a failure, so that the entry goes.
-PENDING = {
-    28: 'the collector of /session/output',
-    46: 'rotation of the zygote',
-}
+PENDING = {}
 
 USER_MOST = 3  # rows in doc/HOSTS.md that an ordinary user cannot have: may only shrink
 

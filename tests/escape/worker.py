@@ -28,7 +28,7 @@ def outcome(function, where, seconds):
         if isinstance(e, KeyboardInterrupt):
             raise
         last = traceback.extract_tb(e.__traceback__)[-1]
-        return f'{type(e).__name__}: {str(e)[:400]} ({last.filename.rsplit("/", 1)[-1]}:{last.lineno})'
+        return f'{type(e).__name__}: {str(e)[-400:]} ({last.filename.rsplit("/", 1)[-1]}:{last.lineno})'
     finally:
         signal.alarm(0)
 
