@@ -153,7 +153,7 @@ def show(program, token, path):
 
 
 def test_cve_2026_30892_the_schema_has_these_fields():
-    assert len(FIELDS) == 17, FIELDS
+    assert len(FIELDS) == 21, FIELDS
 
 
 @pytest.mark.parametrize('field', FIELDS, ids=lambda field: '.'.join(field[0]))

@@ -244,6 +244,47 @@ START_TEST(nothing_is_invented) {
 }
 END_TEST
 
+START_TEST(artifacts_are_listed) {
+    cleanup_json cJSON *schema = load_schema();
+    struct receipt r;
+    char longest[801] = "";
+
+    fill(&r, RECEIPT_OK);
+    for (int i = 0; i < 200; i++)
+        strcat(longest, "\xf0\x9f\x90\x8d"); /* the cut for people falls into a character unless it looks */
+    longest[3] = 'x';
+    memmove(longest, longest + 3, strlen(longest) - 2);
+    r.artifacts = calloc(2, sizeof *r.artifacts);
+    r.artifact_count = 2;
+    r.artifacts[0] = (struct receipt_artifact){.path = strdup("a/plot.png"), .bytes = 4};
+    r.artifacts[1] = (struct receipt_artifact){.path = strdup(longest), .bytes = 1};
+    strcpy(r.artifacts[0].digest, r.out.digest);
+    strcpy(r.artifacts[1].digest, r.out.digest);
+    ck_assert_int_eq(buf_add(&r.artifacts[0].data, "data", 4), 0);
+    r.left_out = calloc(1, sizeof *r.left_out);
+    r.left_out_count = 1;
+    r.left_out[0] = (struct receipt_left_out){.path = strdup("link"), .reason = "symlink"};
+    r.left_out_more = 3;
+    r.artifacts_incomplete = "time";
+    r.collect_ms = 0.5;
+    cleanup_json cJSON *document = receipt_json(&r);
+    schema_root = schema;
+    valid(document, schema, "");
+    const cJSON *first = cJSON_GetArrayItem(json_get(document, "artifacts"), 0);
+    ck_assert_str_eq(json_get_string(first, "path"), "a/plot.png");
+    ck_assert_str_eq(json_get_string(first, "sha256"), r.out.digest + strlen("sha256:"));
+    ck_assert_double_eq(json_get(first, "bytes")->valuedouble, 4);
+    ck_assert_double_eq(json_get(document, "artifacts_left_out_more")->valuedouble, 3);
+    cleanup_free char *json = json_print(document), *text = receipt_text(&r, 16000);
+    ck_assert_ptr_null(strstr(json, "data\"")); /* contents stay out */
+    ck_assert_ptr_nonnull(strstr(text, "artifacts: a/plot.png (4 bytes); x"));
+    ck_assert_ptr_nonnull(strstr(text, "link (symlink); 3 more\n"));
+    ck_assert_ptr_nonnull(strstr(text, "(time)"));
+    ck_assert(utf8_valid(text, strlen(text)));
+    receipt_free(&r);
+}
+END_TEST
+
 START_TEST(denials_add_up_and_are_bounded) {
     struct receipt r;
     char what[32];
@@ -476,6 +517,7 @@ static Suite *suite(void) {
     tcase_add_loop_test(t, json_satisfies_the_schema, RECEIPT_OK, RECEIPT_REFUSED + 1);
     tcase_add_test(t, an_empty_receipt_and_a_refusal_satisfy_the_schema);
     tcase_add_test(t, nothing_is_invented);
+    tcase_add_test(t, artifacts_are_listed);
     tcase_add_test(t, denials_add_up_and_are_bounded);
     t = unit_group(s, "output");
     tcase_add_loop_test(t, capture_keeps_both_ends, 0, UNIT_ROWS(chunk_sizes));
