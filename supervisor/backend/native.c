@@ -295,6 +295,8 @@ void native_place_close(struct backend_place *p, void (*done)(void *), void *con
         dismantle(p);
     else
         native_place_kill(p, END_CLOSE);
+    if (p->native->lean)
+        nursery_hurry(p->nursery);
 }
 
 /* ------------------------------------------------------------------ the backend */

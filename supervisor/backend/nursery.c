@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/mutant.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -80,8 +81,9 @@ static int revive_maker(struct nursery *n, struct error *err)
             uv_close((uv_handle_t *)&n->maker_poll, on_maker_closed);
         return 0;
     }
-    if (jail_maker_start(&n->native->yard, &n->plant->jail, &n->maker, err) < 0)
+    if (jail_maker_start(&n->native->yard, &n->maker, err) < 0)
         return error_wrap(err, "the jail maker cannot be started");
+    n->maker_planned = false;
     uv_poll_init(n->native->loop, &n->maker_poll, n->maker.process.control);
     n->maker_poll.data = n;
     uv_poll_start(&n->maker_poll, UV_READABLE, on_maker);
@@ -91,7 +93,30 @@ static int revive_maker(struct nursery *n, struct error *err)
     return 0;
 }
 
+static int plan_maker(struct nursery *n, struct error *err)
+{
+    if (n->maker_planned || n->maker.process.pid <= 0)
+        return 0;
+    if (jail_maker_plan(&n->maker, &n->plant->jail, err) < 0)
+        return -1;
+    n->maker_planned = true;
+    return 0;
+}
+
 /* ------------------------------------------------------------------ zygotes */
+
+/* While the interpreter's program starts: the maker's starts, too, and the policy is compiled for both. */
+static int meanwhile(void *context, struct error *err)
+{
+    struct nursery *n = context;
+    struct error ignored; /* nursery_ready tries again and tells */
+    if (revive_maker(n, &ignored) < 0)
+        return plant_compile(n->plant, err);
+    if (plant_compile(n->plant, err) < 0)
+        return -1;
+    plan_maker(n, &ignored);
+    return 0;
+}
 
 static void retire(struct nursery *n, struct zygote *z)
 {
@@ -146,7 +171,7 @@ static void on_zygote_gone(void *context, struct zygote *z, const struct error *
 static int start_zygote(struct nursery *n, struct zygote **ret, struct error *err)
 {
     struct zygote_events events = {.ready = on_ready, .spawned = native_payload_spawned, .exited = native_payload_exited,
-                                   .gone = on_zygote_gone, .context = n};
+                                   .meanwhile = meanwhile, .gone = on_zygote_gone, .context = n};
     return zygote_start(n->native->loop, n->native->yard.user_namespace, n->plant, n->native->lean, &events, ret, err);
 }
 
@@ -163,7 +188,7 @@ int nursery_ready(struct nursery *n, struct error *err)
     struct error ignored;
     if (!n->zygote && start_zygote(n, &n->zygote, err) < 0)
         return -1;
-    if (revive_maker(n, err) < 0)
+    if (revive_maker(n, err) < 0 || plan_maker(n, err) < 0)
         return -1;
     if (!n->successor && zygote_ready(n->zygote) && is_spent(n))
         start_zygote(n, &n->successor, &ignored); /* the old one still works; the next fork tries again */
@@ -213,6 +238,14 @@ int nursery_new(struct native *native, struct plant *plant, struct nursery **ret
     n->open_handles = 1;
     *ret = n;
     return 0;
+}
+
+void nursery_hurry(struct nursery *n)
+{
+    if (n->zygote)
+        zygote_kill(n->zygote);
+    if (n->maker.process.pid > 0)
+        kill(n->maker.process.pid, SIGKILL);
 }
 
 void nursery_close(struct nursery *n)

@@ -15,7 +15,7 @@ struct nursery {
     struct nursery *next;
     struct jail_maker maker;
     uv_poll_t maker_poll;
-    bool maker_watched, closing;
+    bool maker_watched, maker_planned, closing;
     struct zygote *zygote;                         /* forks the next payload; NULL: none yet */
     struct zygote *successor;                      /* starting; takes over when it is ready */
     struct zygote *retired[NURSERY_GENERATIONS];   /* parents of payloads that live */
@@ -42,6 +42,8 @@ void nursery_serve(struct nursery *n);
 /* End zygotes of old generations that have no payload left. */
 void nursery_forget_retired(struct nursery *n);
 
+/* No more will come: the helpers end while the last place does. Its payload is adopted by us. */
+void nursery_hurry(struct nursery *n);
 /* No place of it is left. Frees it, asynchronously on the loop. */
 void nursery_close(struct nursery *n);
 

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <signal.h>
 #include <sys/mman.h>
 
 enum { START_MS = 60000, MESSAGE_MAX = 8192 };
@@ -186,7 +187,7 @@ static void watch(struct zygote *z, uv_loop_t *loop)
     z->open_handles = 2;
 }
 
-int zygote_start(uv_loop_t *loop, int user_namespace, struct plant *plant, bool lean, const struct zygote_events *events,
+int zygote_start(uv_loop_t *loop, int user_namespace, const struct plant *plant, bool lean, const struct zygote_events *events,
                  struct zygote **ret, struct error *err)
 {
     static const char *const ARGV[] = {"snipara-pyhost", "--zygote", NULL};
@@ -210,7 +211,7 @@ int zygote_start(uv_loop_t *loop, int user_namespace, struct plant *plant, bool 
     if (r == 0 && fcntl(z->process.control, F_SETFL, O_NONBLOCK) < 0)
         r = error_set(err, "zygote", errno, "the control socket cannot be made non-blocking");
     if (r == 0)
-        r = plant_compile(plant, err);
+        r = events->meanwhile(events->context, err);
     if (r == 0)
         r = configure(z, plant, lean, err);
     if (r < 0) {
@@ -271,6 +272,11 @@ uint64_t zygote_forks(const struct zygote *z)
 uint64_t zygote_since(const struct zygote *z)
 {
     return z->since;
+}
+
+void zygote_kill(struct zygote *z)
+{
+    kill(z->process.pid, SIGKILL);
 }
 
 static void on_closed(uv_handle_t *handle)

@@ -21,8 +21,10 @@ struct zygote_exit {     /* wait4(2), as the zygote got it from the kernel */
     int64_t user_us, system_us, maxrss_kb;
 };
 
-/* From the loop, or from inside zygote_hear; never from zygote_start or zygote_spawn. */
+/* But for the first, from the loop or from inside zygote_hear; never from zygote_start or zygote_spawn. */
 struct zygote_events {
+    /* From zygote_start, between the start of the program and its configuration, which needs the plant compiled. */
+    int (*meanwhile)(void *context, struct error *err);
     void (*ready)(void *context, struct zygote *z);
     /* The answer to a spawn: `pidfd` is the receiver's; or failure is not NULL and pid and pidfd are -1. */
     void (*spawned)(void *context, struct zygote *z, uint64_t id, pid_t pid, int pidfd, const struct error *failure);
@@ -32,8 +34,8 @@ struct zygote_events {
     void *context;
 };
 
-/* Start the interpreter of a plant, and compile what is left of it meanwhile. `lean`: without preload list and warm-up, for a program that runs one call. */
-int zygote_start(uv_loop_t *loop, int user_namespace, struct plant *plant, bool lean, const struct zygote_events *events,
+/* Start the interpreter of a plant. `lean`: without preload list and warm-up, for a program that runs one call. */
+int zygote_start(uv_loop_t *loop, int user_namespace, const struct plant *plant, bool lean, const struct zygote_events *events,
                  struct zygote **ret, struct error *err);
 
 struct payload_ends { int channel, out, err; }; /* descriptors for the payload; they stay the caller's */
@@ -51,6 +53,9 @@ bool zygote_ready(const struct zygote *z);
 uint64_t zygote_id(const struct zygote *z);    /* no two of one supervisor are the same */
 uint64_t zygote_forks(const struct zygote *z); /* asked for so far */
 uint64_t zygote_since(const struct zygote *z); /* clock_now of its start */
+
+/* Without waiting: `gone` will tell. */
+void zygote_kill(struct zygote *z);
 
 /* End it and free everything (the handle closes asynchronously on the loop). NULL is fine. */
 void zygote_stop(struct zygote *z);

@@ -112,7 +112,7 @@ static void probe_jail(struct host *h)
     } else {
         h->cgroup = yard.cgroups.kind;
         snprintf(cgroups, sizeof cgroups, "%s", yard.cgroups.reason);
-        if (probe_plan(&plan, &err) < 0 || jail_maker_start(&yard, &plan, &maker, &err) < 0 ||
+        if (probe_plan(&plan, &err) < 0 || jail_maker_start(&yard, &maker, &err) < 0 || jail_maker_plan(&maker, &plan, &err) < 0 ||
             jail_make(&yard, &maker, &pool, &LIMITS, &jail, &err) < 0) {
             snprintf(why, sizeof why, "%s: %.200s", err.step, err.message);
         } else {

@@ -39,8 +39,10 @@ struct maker_word {
     struct error failure;
 };
 
-/* Start the program (itself again, with MAKER_ARGUMENT and an empty environment) and send it the plan; it answers READY. */
-int jail_maker_start(struct yard *y, const struct jail_plan *plan, struct jail_maker *ret, struct error *err);
+/* Start the program: itself again, with MAKER_ARGUMENT and an empty environment. */
+int jail_maker_start(struct yard *y, struct jail_maker *ret, struct error *err);
+/* Send it the plan, once; it answers READY. Requests may follow at once. */
+int jail_maker_plan(struct jail_maker *m, const struct jail_plan *plan, struct error *err);
 void jail_maker_stop(struct jail_maker *m);
 bool jail_maker_ended(const struct jail_maker *m);
 /* Read one message: 1 *ret is filled, 0 nothing there (or the word that it is ready), -1 it is of no use any more, stop it. */

@@ -31,19 +31,7 @@ void yard_close(struct yard *y)
     cgroup_host_free(&y->cgroups);
 }
 
-static int send_plan(struct jail_maker *m, const struct jail_plan *plan, struct error *err)
-{
-    cleanup_buf struct buf request = {0};
-    size_t start;
-    if (wire_begin(&request, MAKER_PLAN, 0, &start) < 0 || jail_plan_put(plan, &request) < 0)
-        return error_set(err, "jail", errno, "the plan cannot be written");
-    wire_end(&request, start);
-    if (fdpass_send(m->process.control, request.data, request.len, NULL, 0, err) < 0)
-        return error_wrap(err, "the jail maker cannot be asked");
-    return 0;
-}
-
-int jail_maker_start(struct yard *y, const struct jail_plan *plan, struct jail_maker *ret, struct error *err)
+int jail_maker_start(struct yard *y, struct jail_maker *ret, struct error *err)
 {
     static const char *const ARGV[] = {"snipara-sandbox", MAKER_ARGUMENT, NULL};
     const char *const env[] = {mutant_setting(), NULL};
@@ -54,14 +42,24 @@ int jail_maker_start(struct yard *y, const struct jail_plan *plan, struct jail_m
     struct outer_program program = {.program = self, .argv = ARGV, .env = env, .user_namespace = y->user_namespace};
     if (outer_start(&program, &m.process, err) < 0)
         return -1;
-    if (fcntl(m.process.control, F_SETFL, O_NONBLOCK) < 0)
-        error_set(err, "yard", errno, "the maker's socket cannot be made non-blocking");
-    else if (send_plan(&m, plan, err) == 0) {
-        *ret = m;
-        return 0;
+    if (fcntl(m.process.control, F_SETFL, O_NONBLOCK) < 0) {
+        outer_stop(&m.process);
+        return error_set(err, "yard", errno, "the maker's socket cannot be made non-blocking");
     }
-    outer_stop(&m.process);
-    return -1;
+    *ret = m;
+    return 0;
+}
+
+int jail_maker_plan(struct jail_maker *m, const struct jail_plan *plan, struct error *err)
+{
+    cleanup_buf struct buf request = {0};
+    size_t start;
+    if (wire_begin(&request, MAKER_PLAN, 0, &start) < 0 || jail_plan_put(plan, &request) < 0)
+        return error_set(err, "jail", errno, "the plan cannot be written");
+    wire_end(&request, start);
+    if (fdpass_send(m->process.control, request.data, request.len, NULL, 0, err) < 0)
+        return error_wrap(err, "the jail maker cannot be asked");
+    return 0;
 }
 
 void jail_maker_stop(struct jail_maker *m)

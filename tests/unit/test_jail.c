@@ -199,7 +199,8 @@ static void prepare(struct ground *g)
 static void start_maker(struct ground *g)
 {
     struct error err = {0};
-    ck_assert_msg(jail_maker_start(&g->yard, &g->plan, &g->maker, &err) == 0, "%s: %s", err.step, err.message);
+    ck_assert_msg(jail_maker_start(&g->yard, &g->maker, &err) == 0, "%s: %s", err.step, err.message);
+    ck_assert_msg(jail_maker_plan(&g->maker, &g->plan, &err) == 0, "%s: %s", err.step, err.message);
 }
 
 static int make_one(struct ground *g, struct jail *ret, struct error *err)
