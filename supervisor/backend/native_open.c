@@ -202,8 +202,14 @@ static void start_payload(struct backend_place *p, const struct maker_word *word
     native_watch(p, WATCH_CHANNEL, p->fds[WATCH_CHANNEL]);
     native_watch(p, WATCH_OUT, p->fds[WATCH_OUT]);
     native_watch(p, WATCH_ERR, p->fds[WATCH_ERR]);
-    if (spawn(p, &err) < 0)
-        native_place_fail(p, &err);
+    if (spawn(p, &err) == 0)
+        return;
+    /* A zygote whose end has not come round the loop yet: the next attempt must find another. */
+    p->transient = err.code == EPIPE || err.code == ECONNRESET;
+    struct zygote *zygote = p->transient ? p->nursery->zygote : NULL;
+    native_place_fail(p, &err);
+    if (zygote)
+        zygote_hear(zygote);
 }
 
 void native_maker_word(struct nursery *n, const struct maker_word *word)
