@@ -182,7 +182,7 @@ static int enter_jail(const struct configuration *c, const struct request *r, st
     sigemptyset(&none);
     if (!mutant(1) && sigprocmask(SIG_SETMASK, &none, NULL) < 0)
         return error_set(err, "signals", errno, "the signal mask cannot be emptied");
-    cleanup_fd int host = mutant(21) ? open(".", O_PATH | O_CLOEXEC) : -1;
+    cleanup_fd int host = mutant(21) ? open("/", O_PATH | O_CLOEXEC) : -1;
     if (join_cgroups(r, err) < 0 || join_namespaces(r, err) < 0)
         return -1;
     if (!mutant(4) && (setsid() < 0 || getsid(0) != getpid()))

@@ -176,6 +176,9 @@ static int adjust(bool lean, struct error *err)
 #ifdef SNIPARA_MUTANTS
 static void *sleep_for_ever(void *unused)
 {
+    sigset_t all;
+    sigfillset(&all); /* SIGCHLD is for the signalfd */
+    pthread_sigmask(SIG_SETMASK, &all, NULL);
     for (;;)
         pause();
     return unused;

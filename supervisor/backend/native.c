@@ -230,7 +230,7 @@ static void on_dying(uv_timer_t *timer)
 
 void native_place_kill(struct backend_place *p, enum native_end why)
 {
-    if (mutant(17) && why == END_BROKEN && !p->gone) /* the payload ended: let what it started run on */
+    if (mutant(17) && why == END_BROKEN && !p->gone && WIFEXITED(p->exit_status)) /* the payload ended: let what it started run on */
         return;
     if (p->gone || p->end != END_NONE) {
         if (p->end == END_BROKEN && why == END_CLOSE)

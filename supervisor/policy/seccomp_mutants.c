@@ -36,7 +36,7 @@ static void open_call(struct oci_profile *profile, const char *name)
     if (!rules)
         return;
     profile->rules = rules;
-    rules[profile->count++] = (struct oci_rule){.number = number, .name = name, .action = SCMP_ACT_ALLOW};
+    rules[profile->count++] = (struct oci_rule){.number = number, .native = number, .name = name, .action = SCMP_ACT_ALLOW};
 }
 
 void seccomp_mutate(struct oci_profile *profile)

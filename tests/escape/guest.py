@@ -131,8 +131,10 @@ def _():
         os.chdir(TMP)
         os.kill(os.getpid(), signal.SIGSEGV)
     dumped = os.WCOREDUMP(os.waitpid(pid, 0)[1])
-    return {'limit': resource.getrlimit(resource.RLIMIT_CORE), 'dumped': dumped,
-            'files': [file for file in os.listdir(TMP) if file.startswith('core')]}
+    files = [file for file in os.listdir(TMP) if file.startswith('core')]
+    for file in files:
+        os.unlink(f'{TMP}/{file}')
+    return {'limit': resource.getrlimit(resource.RLIMIT_CORE), 'dumped': dumped, 'files': files}
 
 
 @probe(9)
@@ -265,12 +267,13 @@ def _():
 
     def crowd():
         for number in range(2000):
-            os.close(os.open(f'{SHM}/{MARK}-{number}', os.O_CREAT | os.O_WRONLY, 0o600))
-    found = {'bytes': attempt(fill), 'inodes': attempt(crowd)}
+            os.close(os.open(f'{TMP}/{MARK}-{number}', os.O_CREAT | os.O_WRONLY, 0o600))
+    found = {'bytes': attempt(fill)}
     os.unlink(f'{TMP}/{MARK}')
-    for file in os.listdir(SHM):
+    found['inodes'] = attempt(crowd)
+    for file in os.listdir(TMP):
         if file.startswith(MARK + '-'):
-            os.unlink(f'{SHM}/{file}')
+            os.unlink(f'{TMP}/{file}')
     return found
 
 

@@ -99,7 +99,7 @@ class Report:
         for other in missed:
             self.fault(f'mutant {row}: probe {other} does not notice' + ('' if other == row else ' any more: take it out of ALSO'))
         for other in strays:
-            self.fault(f'mutant {row}: probe {other} notices, too: {probes[other]}')
+            self.fault(f'mutant {row}: probe {other} notices, too: {probes[other][-200:]}')
 
     def mutants(self):
         wanted = [row for row in self.rows if row not in self.absent and row not in table.PENDING and row != 48]
