@@ -59,7 +59,8 @@ def roles(server):
 
 def memory(pid, into, role):
     rollup = read(f'/proc/{pid}/smaps_rollup')
-    for name in ('Rss', 'Pss'):
+    # Of a helper only what is resident: its proportional share grows whenever a jail that shares its pages ends.
+    for name in ('Rss', 'Pss') if role == 'supervisor' else ('Rss',):
         match = re.search(rf'^{name}:\s+(\d+) kB', rollup, re.M)
         if name == 'Rss' and not match:
             match = re.search(r'^VmRSS:\s+(\d+) kB', read(f'/proc/{pid}/status'), re.M)
