@@ -115,7 +115,8 @@ def _():
         if pid == 0:
             time.sleep(60)
             os._exit(0)
-    vector = ctypes.create_string_buffer(struct.pack('PN', 0, 0))
+    target = ctypes.create_string_buffer(8)  # the same address in our child
+    vector = ctypes.create_string_buffer(struct.pack('PN', ctypes.addressof(target), 8))
     found = {'mem': attempt(lambda: os.close(os.open(f'/proc/{pid}/mem', os.O_RDONLY))),
              'process_vm_writev': call(311, pid, vector, 1, vector, 1, 0), 'ptrace': call(101, 0x4206, pid, 0, 0)}
     if victim:

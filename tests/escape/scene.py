@@ -141,7 +141,7 @@ class Scene:
         link = facts['32']['namespaces']['pid']
         for pid in watch.jailed(self.server.pid):
             try:
-                if watch.namespace(pid, 'pid') == link:
+                if watch.namespace(pid, 'pid') == link and watch.status(pid)['State'][0] != 'Z':
                     return pid
             except OSError:
                 pass
