@@ -39,17 +39,27 @@ static bool id_zero_is_root(void)
     return !f || fscanf(f, "%u %u", &inside, &outside) != 2 || inside != 0 || outside == 0;
 }
 
-/* Filters are counted since Linux 5.9. Below an outer sandbox mode 2 is the outer one's: the process needs more filters than we have. */
-static int expect_filter(const char *text, struct error *err)
+/* How many filters we run under ourselves; they never change. -1: a kernel that does not count (before 5.9). */
+static long own_filters(void)
 {
-    char theirs[32] = "", ours[32] = "", own[8192];
+    static long count = -2;
+    char value[32] = "", own[8192];
+    if (count != -2)
+        return count;
     cleanup_file FILE *f = fopen("/proc/self/status", "re");
     size_t n = f ? fread(own, 1, sizeof own - 1, f) : 0;
     own[n] = '\0';
-    if (!status_value(text, "Seccomp_filters", theirs, sizeof theirs) || !status_value(own, "Seccomp_filters", ours, sizeof ours))
+    return count = status_value(own, "Seccomp_filters", value, sizeof value) ? strtol(value, NULL, 10) : -1;
+}
+
+/* Below an outer sandbox mode 2 is the outer one's: the process needs more filters than we have. */
+static int expect_filter(const char *text, struct error *err)
+{
+    char theirs[32] = "";
+    if (own_filters() < 0 || !status_value(text, "Seccomp_filters", theirs, sizeof theirs))
         return 0;
-    if (strtoul(theirs, NULL, 10) <= strtoul(ours, NULL, 10))
-        return error_set(err, "inspect", 0, "the jailed process has no seccomp filter beyond our own %s", ours);
+    if (strtol(theirs, NULL, 10) <= own_filters())
+        return error_set(err, "inspect", 0, "the jailed process has no seccomp filter beyond our own %ld", own_filters());
     return 0;
 }
 
