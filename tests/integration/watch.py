@@ -120,8 +120,11 @@ def jailed(root):
     """The processes below `root` that live in a jail, without the inits (pid 1 of their namespace)."""
     found = []
     for pid in descendants(root):
-        if in_other_pid_namespace(pid) and status(pid)['NSpid'].split()[-1] != '1':
-            found.append(pid)
+        try:
+            if in_other_pid_namespace(pid) and status(pid)['NSpid'].split()[-1] != '1':
+                found.append(pid)
+        except OSError:
+            pass  # it ended meanwhile
     return found
 
 
