@@ -145,7 +145,9 @@ static int verify_line(const struct jail_plan *plan, const char *line, bool seen
         return error_set(err, "mounts.verify", 0, "%s is mounted in the jail and no policy says so", point);
     if (!has_option(options, "nosuid") || (place != DEVICE && !has_option(options, "nodev")))
         return error_set(err, "mounts.verify", 0, "%s is mounted %s: nosuid or nodev is missing", point, options);
-    if (place == READ_ONLY && !has_option(options, "ro"))
+    /* A device can be written to all the same; its node, which is the host's, keeps its times and attributes. */
+    bool device_node = place == DEVICE && strcmp(point, "/proc") != 0;
+    if ((place == READ_ONLY || device_node) && !has_option(options, "ro"))
         return error_set(err, "mounts.verify", 0, "%s is writable and must not be", point);
     for (size_t i = 0; i < plan->mount_count; i++)
         seen[i] |= strcmp(point, plan->mounts[i].target) == 0 &&

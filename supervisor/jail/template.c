@@ -242,7 +242,7 @@ static int take_sources(const struct jail_plan *plan, struct taken *t, struct er
     for (size_t i = 0; i < TREE_DEVICES; i++) {
         char path[64];
         snprintf(path, sizeof path, "/dev/%s", TREE_DEVICE[i]);
-        if (take_tree(path, false, true, false, true, &t->devices[i], err) < 0)
+        if (take_tree(path, false, false, false, true, &t->devices[i], err) < 0)
             return -1;
     }
     for (size_t i = 0; i < TREE_ROOT_LINKS; i++)

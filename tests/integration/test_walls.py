@@ -96,7 +96,7 @@ def test_mounts_are_the_policys_only(running):
     strangers = [row['point'] for row in rows if not allowed.fullmatch(row['point'])]
     assert not strangers
     for row in rows:
-        if row['point'] not in WRITABLE and row['type'] != 'proc' and not row['point'].startswith('/dev/'):
+        if row['point'] not in WRITABLE and row['type'] != 'proc':
             assert 'ro' in row['options'], f'{row["point"]} is writable: {row}'
         if row['point'] in WRITABLE:
             assert 'noexec' in row['options'] and any(word.startswith('size=') for word in row['super']), row
@@ -104,6 +104,24 @@ def test_mounts_are_the_policys_only(running):
         if not row['point'].startswith('/dev/'):
             assert 'nodev' in row['options'], row
     assert not [row for row in rows if row['type'] in ('sysfs', 'cgroup', 'cgroup2', 'debugfs', 'tracefs', 'devpts')]
+
+
+def test_device_nodes_of_the_host_keep_their_times(program):
+    before = os.stat('/dev/zero').st_mtime_ns
+    receipt = program.exec_json("""
+import os
+for name in ('null', 'zero', 'full', 'random', 'urandom'):
+    for change in (lambda: os.utime(f'/dev/{name}'), lambda: os.setxattr(f'/dev/{name}', 'user.a', b'1')):
+        try:
+            change()
+            print(name)
+        except OSError:
+            pass
+open('/dev/null', 'w').write('x')
+open('/dev/zero', 'rb').read(3)
+""", expect='ok')
+    assert receipt['stdout'] == '' and receipt['result']['repr'] == repr(bytes(3))
+    assert os.stat('/dev/zero').st_mtime_ns == before
 
 
 @pytest.mark.root
