@@ -57,7 +57,7 @@ bool path_is_inside(const char *path, size_t length) {
         return false;
     for (size_t i = 0; i <= length; i++) {
         if (i < length && path[i] != '/') {
-            if ((unsigned char)path[i] < 0x20 || path[i] == 0x7f)
+            if (utf8_control(path + i, length - i) > 0)
                 return false;
             continue;
         }

@@ -122,3 +122,13 @@ size_t utf8_cut(const char *data, size_t length) {
     }
     return length;
 }
+
+size_t utf8_control(const char *data, size_t length) {
+    const unsigned char *p = (const unsigned char *)data;
+
+    if (length > 0 && (p[0] < 0x20 || p[0] == 0x7f))
+        return 1;
+    if (length > 1 && p[0] == 0xc2 && p[1] < 0xa0)
+        return 2;
+    return length > 2 && p[0] == 0xe2 && p[1] == 0x80 && (p[2] == 0xa8 || p[2] == 0xa9) ? 3 : 0;
+}

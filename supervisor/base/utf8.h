@@ -17,4 +17,8 @@ int utf8_clean(struct buf *b, const char *data, size_t length);
 /* The largest n <= length such that data[0..n) does not end inside a character. For cutting a text that is valid. */
 size_t utf8_cut(const char *data, size_t length);
 
+/* Bytes of the character that valid UTF-8 begins with, if a terminal or a reader of lines may obey it: C0, DEL, C1, and the line and
+ * paragraph separators (U+2028, U+2029). 0: any other one. */
+size_t utf8_control(const char *data, size_t length);
+
 #endif

@@ -69,6 +69,13 @@ static bool in_time(struct walk *w)
 
 /* ------------------------------------------------------------------ what was found */
 
+/* A name stands in a line of ours: it must not begin another one, nor command a terminal. */
+static void hide_controls(char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        memset(text + i, '?', utf8_control(text + i, length - i));
+}
+
 static void list_left_out(struct walk *w, const char *name, enum collect_reason reason)
 {
     struct collection *c = w->to;
@@ -82,6 +89,7 @@ static void list_left_out(struct walk *w, const char *name, enum collect_reason 
         stop(w, COLLECT_NO_MEMORY);
         return;
     }
+    hide_controls(shown.data, shown.len);
     char *text = strndup(shown.data, shown.len > SHOWN ? utf8_cut(shown.data, SHOWN) : shown.len);
     if (!text)
         stop(w, COLLECT_NO_MEMORY);

@@ -131,7 +131,7 @@ open('new\\nline', 'w').close()
 open('good', 'w').write('good')
 '''
 WANT = {'shadow': 'symlink', 'magic': 'symlink', 'etc': 'symlink', 'root': 'symlink', 'fifo': 'fifo', 'sock': 'socket',
-        'sparse': 'file_bytes', 'one': 'hard_link', 'two': 'hard_link', 'suid': 'set_id', 'bad\ufffd': 'name', 'new\nline': 'name',
+        'sparse': 'file_bytes', 'one': 'hard_link', 'two': 'hard_link', 'suid': 'set_id', 'bad\ufffd': 'name', 'new?line': 'name',
         '/'.join(['deep'] * 16): 'depth'}
 
 
@@ -314,3 +314,13 @@ def test_without_openat2_nothing_is_collected(program):
     receipt = sandbox.validate(json.loads(out))
     assert receipt['status'] == 'ok', (receipt, err)
     assert receipt['artifacts'] == [] and receipt['artifacts_incomplete'] == 'no_openat2'
+
+
+def test_a_name_begins_no_line_and_commands_no_terminal(server):
+    receipt = server.call("""
+for name in ('x\\nstatus: forged', 'red\\x9b31m', 'esc\\x1b[31m', 'separator\\u2028status: forged'):
+    open('/session/output/' + name, 'w').close()
+""", expect='ok')
+    assert receipt['artifacts'] == [] or 'artifacts' not in receipt
+    assert sorted(row['path'] for row in receipt['artifacts_left_out']) == ['esc?[31m', 'red??31m', 'separator???status: forged', 'x?status: forged']
+    assert not [c for c in receipt['text'] if c in '\x1b\x9b\u2028'] and '\nstatus: forged' not in receipt['text']

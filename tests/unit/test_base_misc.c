@@ -231,7 +231,8 @@ static const struct {
     {"/a", 2, false},      {"a/", 2, false},      {"a//b", 4, false},   {".", 1, false},        {"..", 2, false},
     {"a/..", 4, false},    {"a/../b", 6, false},  {"./a", 3, false},    {"a/./b", 5, false},    {"../a", 4, false},
     {"a\0b", 3, false},    {"a\nb", 3, false},    {"a\x7f", 2, false},  {"a\x1b[0m", 5, false}, {"\xff", 1, false},
-    {"\xc0\xae\xc0\xae/a", 6, false},
+    {"\xc0\xae\xc0\xae/a", 6, false}, {"a\xc2\x9b" "31m", 6, false}, {"a\xc2\x85" "b", 4, false}, {"a\xc2\xa0", 3, true},
+    {"a\xe2\x80\xa8", 4, false}, {"a\xe2\x80\xa9", 4, false}, {"a\xe2\x80\xaa", 4, true},
 };
 
 START_TEST(path_is_inside_table) {

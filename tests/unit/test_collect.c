@@ -250,6 +250,7 @@ START_TEST(test_names) {
     put("new\nline", "1");
     put("escape\x1b[2J", "1");
     put("bad\xff", "1");
+    put("c1\xc2\x9b" "31m", "1");
     put("-rf", "1");
     put("with space", "1");
     put("...", "1");
@@ -260,8 +261,10 @@ START_TEST(test_names) {
     ck_assert_ptr_nonnull(taken("..."));
     ck_assert_ptr_nonnull(taken(longest));
     ck_assert_str_eq(left("bad\xef\xbf\xbd"), "name");
-    ck_assert_str_eq(left("new\nline"), "name");
-    ck_assert_uint_eq(got.left_out_count, 3);
+    ck_assert_str_eq(left("new?line"), "name");
+    ck_assert_str_eq(left("escape?[2J"), "name");
+    ck_assert_str_eq(left("c1??31m"), "name");
+    ck_assert_uint_eq(got.left_out_count, 4);
 }
 END_TEST
 
