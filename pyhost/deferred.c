@@ -33,6 +33,8 @@ static PyObject *imported(PyObject *self, PyObject *name)
 {
     const char *text = PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : NULL;
     struct error err;
+    if (!text && PyErr_Occurred()) /* a lone surrogate: only a guest calls with one */
+        return NULL;
     for (const struct deferred *d = pending; text && d->module; d++)
         if (strcmp(d->module, text) == 0 && d->adjust(&err) < 0) {
             PyErr_Format(PyExc_ImportError, "%s cannot be set up: %s", text, err.message);
