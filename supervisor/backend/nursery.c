@@ -126,7 +126,12 @@ static void retire(struct nursery *n, struct zygote *z)
             nursery_forget_retired(n);
             return;
         }
-    zygote_stop(z); /* so many generations at once: its payloads are adopted by us and live on */
+    /* So many generations at once: its payloads are adopted by us and live on; who waits for its word asks the new one. */
+    struct error why;
+    uint64_t id = zygote_id(z);
+    error_set(&why, "zygote", 0, "its generation ended while the interpreter was made");
+    zygote_stop(z);
+    native_zygote_lost(n, id, &why, true);
 }
 
 void nursery_forget_retired(struct nursery *n)
