@@ -13,8 +13,8 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-enum { DYING_MS = 5000, EMPTY_RETRY_MS = 5, EXIT_WAIT_MS = 1000 };
-enum { GENERATION_FORKS = 10000 };
+enum { DYING_MS = 5000, ORPHAN_MS = 20, EMPTY_RETRY_MS = 5, EXIT_WAIT_MS = 1000 };
+enum { GENERATION_FORKS = 10000, FILES_MIN = 128 };
 
 /* ------------------------------------------------------------------ the end of a place */
 
@@ -194,6 +194,31 @@ void native_payload_exited(void *context, struct zygote *z, const struct zygote_
     }
 }
 
+static bool is_payload(const void *context, pid_t pid)
+{
+    for (const struct backend_place *p = ((const struct native *)context)->places; p; p = p->next)
+        if (p->payload == pid)
+            return true;
+    return false;
+}
+
+/* The zygote may have died between a fork and its word about it: a payload without a name that its init waits for. */
+static bool may_be_orphaned(const struct backend_place *p)
+{
+    return p->zygote_id != 0 && p->payload <= 0 && p->end != END_NONE && !p->init_gone && !p->gone && !zygote_of(p);
+}
+
+static void on_dying(uv_timer_t *timer)
+{
+    struct backend_place *p = timer->data;
+    /* Uninterruptible sleep in the kernel, most likely; or the payload ended just before its zygote did. Again. */
+    adopt(p);
+    if (may_be_orphaned(p))
+        jail_reap_orphans(is_payload, p->native);
+    jail_kill(&p->jail);
+    uv_timer_start(&p->timer, on_dying, may_be_orphaned(p) ? ORPHAN_MS : DYING_MS, 0);
+}
+
 void native_zygote_lost(struct nursery *n, uint64_t id, const struct error *why, bool transient)
 {
     for (struct backend_place *p = n->native->places, *next; p; p = next) {
@@ -208,6 +233,8 @@ void native_zygote_lost(struct nursery *n, uint64_t id, const struct error *why,
         adopt(p);
         if (p->init_gone)
             await_exit_status(p);
+        else if (may_be_orphaned(p))
+            uv_timer_start(&p->timer, on_dying, 0, 0);
     }
 }
 
@@ -217,15 +244,6 @@ bool native_has_payload_of(const struct native *n, uint64_t id)
         if (p->zygote_id == id && !p->gone)
             return true;
     return false;
-}
-
-static void on_dying(uv_timer_t *timer)
-{
-    struct backend_place *p = timer->data;
-    /* Uninterruptible sleep in the kernel, most likely; or the payload ended just before its zygote did. Again. */
-    adopt(p);
-    jail_kill(&p->jail);
-    uv_timer_start(&p->timer, on_dying, DYING_MS, 0);
 }
 
 void native_place_kill(struct backend_place *p, enum native_end why)
@@ -420,6 +438,12 @@ int native_open(uv_loop_t *loop, struct backend **ret, struct error *err)
     if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < files.rlim_max) {
         files.rlim_cur = files.rlim_max;
         setrlimit(RLIMIT_NOFILE, &files);
+    }
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < FILES_MIN) { /* helpers park descriptors at 64 and above */
+        yard_close(&n->yard);
+        free(n);
+        return error_set(err, "native", 0, "only %llu open files are allowed here, and %d are needed at least: raise the limit (ulimit -n)",
+                         (unsigned long long)files.rlim_cur, FILES_MIN);
     }
     signal(SIGPIPE, SIG_IGN); /* a payload that dies while a call is sent is an error of that call */
     n->base.class = &NATIVE;

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 /* The value of "Name:\tvalue" in /proc/<pid>/status. */
 static bool status_value(const char *text, const char *name, char *ret, size_t size)
@@ -144,4 +146,31 @@ int jail_inspect_init(const struct jail *j, struct error *err)
     if (jail_inspect(j->init, j->layers | sealed, err) < 0 || cgroup_holds(&j->cgroup, j->init, err) < 0)
         return error_wrap(err, "the jail's init");
     return 0;
+}
+
+/* Dead, and process number 2 or above of a pid namespace below ours. */
+static bool is_dead_guest(pid_t pid)
+{
+    char path[64], text[8192], state[32] = "", ids[128] = "";
+    snprintf(path, sizeof path, "/proc/%d/status", pid);
+    cleanup_file FILE *f = fopen(path, "re");
+    size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+    text[n] = '\0';
+    if (!status_value(text, "State", state, sizeof state) || state[0] != 'Z' || !status_value(text, "NSpid", ids, sizeof ids))
+        return false;
+    const char *last = strpbrk(ids, " \t") ? ids + strlen(ids) : NULL;
+    while (last && last > ids && last[-1] != ' ' && last[-1] != '\t')
+        last--;
+    return last && strtol(last, NULL, 10) > 1;
+}
+
+void jail_reap_orphans(bool (*known)(const void *context, pid_t pid), const void *context)
+{
+    char path[64];
+    int pid;
+    snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid()); /* one thread; not there without CONFIG_PROC_CHILDREN */
+    cleanup_file FILE *f = fopen(path, "re");
+    while (f && fscanf(f, "%d", &pid) == 1)
+        if (!known(context, pid) && is_dead_guest(pid))
+            waitpid(pid, NULL, WNOHANG);
 }

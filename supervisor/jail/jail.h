@@ -86,6 +86,10 @@ void jail_kill(struct jail *j);
  * whose maker never answered has no init that we know of: closing `control` ends it. */
 bool jail_end(struct jail *j, struct cgroup_pool *pool);
 
+/* Reap every dead child of ours that is a jail's process and neither an init nor `known`: a payload whose zygote died before it
+ * named it, and for which its init would wait for ever. Whose it was does not matter. */
+void jail_reap_orphans(bool (*known)(const void *context, pid_t pid), const void *context);
+
 /* What one process of the jail looks like from outside (/proc/<pid>): no_new_privs, a seccomp filter, no capabilities, a uid that
  * is not ours as root, namespaces other than ours. Adds nothing: an error when a claim does not hold. */
 int jail_inspect(pid_t pid, layer_set claimed, struct error *err);

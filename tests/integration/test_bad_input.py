@@ -1,6 +1,7 @@
 """Bad input: each a clear error that names what is wrong, the server lives on, nothing leaks."""
 import json
 import os
+import resource
 import time
 
 import pytest
@@ -251,3 +252,9 @@ def test_descriptors_do_not_leak(server):
         server.call('1/0', 'same', expect='error')
     after = watch.wait_until(lambda: watch.descriptors(server.pid) <= before + 4 and watch.descriptors(server.pid), 3)
     assert after, f'{before} descriptors before, {watch.descriptors(server.pid)} after'
+
+
+def test_too_few_open_files_are_named(program):
+    process = program.start('exec', '-c', '1', preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64)))
+    out, err = process.communicate(timeout=30 * sandbox.SCALE)
+    assert process.returncode == 4 and not out and b'only 64 open files' in err, (process.returncode, out, err)

@@ -148,3 +148,25 @@ def test_a_zygote_that_dies_while_jails_are_made(program):
     assert set(answers) <= {'ok', 'refused', 'crashed'} and len(answers) == 8
     assert server.value('1', 'later') == '1'
     assert server.close(10) == 0
+
+
+def test_a_zygote_that_dies_between_a_fork_and_its_word(program):
+    """The payload is then a child of ours that nobody has named, and its init waits until somebody reaps it."""
+    server = program.serve(arguments=('--spares', '0'))
+    server.value('1', 'before')
+    for attempt in range(20):
+        calls = [server.start_call('1', f's{attempt}.{number}') for number in range(12)]
+        time.sleep(0.005 * (attempt % 8))
+        for pid in zygotes(server):
+            if not watch.in_other_pid_namespace(pid):
+                os.kill(pid, signal.SIGKILL)
+        for number in calls:
+            server.wait(number, 60)
+        for number in range(12):
+            server.tool('destroy_session', {'session_id': f's{attempt}.{number}'}, 10)
+    assert watch.wait_until(lambda: not [pid for pid in watch.descendants(server.pid) if watch.status(pid).get('State', '').startswith('Z')],
+                            5 * sandbox.SCALE)
+    assert server.value('1', 'later') == '1'
+    start = time.monotonic()
+    assert server.close(10) == 0
+    assert time.monotonic() - start < 3 * sandbox.SCALE, 'no jail waits for ever'
