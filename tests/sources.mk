@@ -9,6 +9,7 @@ UNIT_TESTS = \
 	tests/unit/test_seccomp \
 	tests/unit/test_syscalls \
 	tests/unit/test_lint \
+	tests/unit/test_cgroup \
 	tests/unit/test_receipt \
 	tests/unit/test_mcp_protocol \
 	tests/unit/test_jail \
@@ -35,6 +36,8 @@ tests_unit_test_syscalls_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_syscalls_LDADD = $(UNIT_LIBS)
 tests_unit_test_lint_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_lint_LDADD = $(UNIT_LIBS)
+tests_unit_test_cgroup_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_cgroup_LDADD = $(UNIT_LIBS)
 tests_unit_test_receipt_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_receipt_LDADD = $(UNIT_LIBS)
 tests_unit_test_mcp_protocol_CPPFLAGS = $(UNIT_CPPFLAGS)

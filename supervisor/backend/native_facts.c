@@ -85,10 +85,8 @@ static void missing(const struct native *n, const struct plant *plant, layer_set
     for (int l = 0; l < LAYER_COUNT; l++) {
         if (!(lacking & LAYER_BIT(l)))
             continue;
-        bool cgroup = l >= LAYER_CGROUP_MEMORY && l <= LAYER_CGROUP_KILL;
-        bool v1 = n->yard.cgroups.kind == CGROUP_V1 || n->yard.cgroups.kind == CGROUP_HYBRID;
-        const char *reason = l == LAYER_CGROUP_KILL && v1 ? "cgroup v1 has none; the end of init ends every process of the jail"
-                           : cgroup && n->yard.cgroups.reason[0] ? n->yard.cgroups.reason
+        const char *cgroup = cgroup_host_reason(&n->yard.cgroups, (enum layer)l);
+        const char *reason = cgroup ? cgroup
                            : l == LAYER_DISTINCT_UID ? "only one host id could be mapped, our own"
                            : "this host does not give it";
         receipt_add_missing(r, layer_name((enum layer)l), reason, host_remedy((enum layer)l));

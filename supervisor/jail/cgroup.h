@@ -1,7 +1,7 @@
 /* Control groups: one group per jail, its limits set before anything enters it, metrics read from it, gone with it.
  * v1 (one hierarchy per controller), also beside a v2 mount without controllers (hybrid), and v2.
- * Groups are made below the group that the supervisor itself is in, named snipara-<pid of the supervisor>-<number>; groups of
- * supervisors that no longer live are swept when the next one starts. Sources: admin-guide/cgroup-v1 and cgroup-v2.rst of the kernel.
+ * Groups are made below the group that the supervisor itself is in (v2: or near it, cgroup_unified.h), named
+ * snipara-<pid of the supervisor>-<number>; groups of supervisors that no longer live are swept when the next one starts. Sources: admin-guide/cgroup-v1 and cgroup-v2.rst of the kernel.
  */
 #ifndef SNIPARA_JAIL_CGROUP_H
 #define SNIPARA_JAIL_CGROUP_H
@@ -22,13 +22,15 @@ enum { CG_MEMORY, CG_PIDS, CG_CPU, CG_CPUACCT, CG_UNIFIED };
 /* Where this process may make groups. */
 struct cgroup_host {
     enum cgroup_kind kind;
-    char *base[CGROUP_HIERARCHIES]; /* directory of our own group, NULL: not usable; v2: all the same directory */
+    char *base[CGROUP_HIERARCHIES]; /* where groups are made, NULL: not usable; v2: all the same directory */
     bool shared_cpuacct;            /* cpu and cpuacct are one hierarchy */
-    char reason[256];               /* why there is none, in words, when kind is NONE */
+    char reason[256];               /* in words: why there is none (NONE), why there is no CPU limit (V2) */
 };
 
 int cgroup_host_probe(struct cgroup_host *ret, struct error *err);
 void cgroup_host_free(struct cgroup_host *h);
+/* Why one of the CGROUP_* layers is missing; NULL: not known here. */
+const char *cgroup_host_reason(const struct cgroup_host *h, enum layer l);
 /* Remove groups that dead supervisors left. */
 void cgroup_host_sweep(const struct cgroup_host *h);
 

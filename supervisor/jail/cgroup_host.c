@@ -1,6 +1,8 @@
 #include "jail/cgroup.h"
 
 #include "base/cleanup.h"
+#include "jail/cgroup_paths.h"
+#include "jail/cgroup_unified.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -11,136 +13,72 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char *const CONTROLLERS[CGROUP_HIERARCHIES] = {"memory", "pids", "cpu", "cpuacct", ""};
+static const char *const CONTROLLERS[CGROUP_HIERARCHIES] = {"memory", "pids", "cpu", "cpuacct", NULL};
 
-static bool list_has(const char *list, const char *word)
+/* Our own group in a hierarchy; false: the reason says why there is none. */
+static bool find_own(const char *controller, struct cgroup_mount *ret, char *reason, size_t reason_size)
 {
-    size_t n = strlen(word);
-    for (const char *p = list; *p;) {
-        size_t len = strcspn(p, ",");
-        if (len == n && strncmp(p, word, n) == 0)
-            return true;
-        p += len + (p[len] == ',');
-    }
-    return false;
+    char path[2048];
+    cleanup_file FILE *cgroup = fopen("/proc/self/cgroup", "re");
+    cleanup_file FILE *mounts = fopen("/proc/self/mountinfo", "re");
+    if (!cgroup || !mounts || !cgroup_own_path(cgroup, controller, path, sizeof path))
+        return false;
+    cgroup_find_mount(mounts, controller, path, ret);
+    if (ret->seen && !ret->own[0])
+        snprintf(reason, reason_size, "what is mounted of cgroups belongs to another cgroup namespace");
+    return ret->own[0] != '\0';
 }
 
-/* Path of our own group in a hierarchy, from /proc/self/cgroup ("4:memory:/a/b", v2 "0::/a/b"). */
-static bool own_path(const char *controller, char *ret, size_t size)
-{
-    cleanup_file FILE *f = fopen("/proc/self/cgroup", "re");
-    char line[4096];
-    while (f && fgets(line, sizeof line, f)) {
-        char *list = strchr(line, ':'), *path = list ? strchr(list + 1, ':') : NULL;
-        if (!path)
-            continue;
-        *path++ = '\0';
-        path[strcspn(path, "\n")] = '\0';
-        if (*controller ? list_has(list + 1, controller) : list[1] == '\0')
-            return (size_t)snprintf(ret, size, "%s", path) < size;
-    }
-    return false;
-}
-
-/* Mount point and root of a hierarchy, from /proc/self/mountinfo: fields 4 and 5, type and options behind " - ". */
-static bool mount_of(const char *controller, char *root, char *point, size_t size)
-{
-    cleanup_file FILE *f = fopen("/proc/self/mountinfo", "re");
-    char line[8192];
-    while (f && fgets(line, sizeof line, f)) {
-        char *tail = strstr(line, " - ");
-        char type[64] = "", source[256] = "", options[1024] = "", r[2048], p[2048];
-        if (!tail || sscanf(tail, " - %63s %255s %1023s", type, source, options) < 2 ||
-            sscanf(line, "%*s %*s %*s %2047s %2047s", r, p) != 2)
-            continue;
-        if (*controller ? strcmp(type, "cgroup") == 0 && list_has(options, controller) : strcmp(type, "cgroup2") == 0)
-            return (size_t)snprintf(root, size, "%s", r) < size && (size_t)snprintf(point, size, "%s", p) < size;
-    }
-    return false;
-}
-
-/* The directory of our own group, if a group can be made and removed in it. */
+/* The directory of our own group in a v1 hierarchy, if a group can be made and removed in it. */
 static char *usable_base(const char *controller, char *reason, size_t reason_size)
 {
-    char path[2048], root[2048], point[2048], *base = NULL;
-    if (!own_path(controller, path, sizeof path) || !mount_of(controller, root, point, sizeof root))
-        return NULL;
-    /* A bind-mounted part of the hierarchy (containers) shows only what is below its root. */
-    const char *below = path;
-    size_t n = strlen(root);
-    if (strcmp(root, "/") != 0 && strncmp(path, root, n) == 0)
-        below = path + n;
-    if (asprintf(&base, "%s%s", point, strcmp(below, "/") == 0 ? "" : below) < 0)
+    struct cgroup_mount mount;
+    if (!find_own(controller, &mount, reason, reason_size))
         return NULL;
     char probe[4200];
-    snprintf(probe, sizeof probe, "%s/snipara-%d-0", base, getpid());
+    snprintf(probe, sizeof probe, "%s/snipara-%d-0", mount.own, getpid());
     if (mkdir(probe, 0755) == 0 || errno == EEXIST) {
         rmdir(probe);
-        return base;
+        return strdup(mount.own);
     }
-    snprintf(reason, reason_size, "no group can be made in %.150s: %s", base, strerror(errno));
-    free(base);
+    snprintf(reason, reason_size, "no group can be made in %.150s: %s", mount.own, strerror(errno));
     return NULL;
 }
 
-static bool v2_has_controllers(const char *base)
+static bool probe_v1(struct cgroup_host *ret)
 {
-    char path[4200], text[1024] = "";
-    snprintf(path, sizeof path, "%s/cgroup.controllers", base);
-    cleanup_file FILE *f = fopen(path, "re");
-    return f && fgets(text, sizeof text, f) && strstr(text, "memory") && strstr(text, "pids");
-}
-
-static bool write_file(const char *directory, const char *name, const char *text)
-{
-    char path[4200];
-    snprintf(path, sizeof path, "%s/%s", directory, name);
-    cleanup_file FILE *f = fopen(path, "we");
-    return f && fputs(text, f) >= 0 && fflush(f) == 0;
-}
-
-/* A v2 group with processes in it cannot hand controllers down ("no internal processes"), except the root: we move into a leaf of
- * our own first. Only where the group is ours to arrange, that is delegated to us (systemd Delegate=yes). */
-static bool v2_hand_down(const char *base, char *reason, size_t size)
-{
-    static const char LEAF[] = "snipara-supervisor";
-    char leaf[4200];
-    if (write_file(base, "cgroup.subtree_control", "+memory +pids +cpu"))
-        return true;
-    snprintf(leaf, sizeof leaf, "%s/%s", base, LEAF);
-    if ((mkdir(leaf, 0755) == 0 || errno == EEXIST) && write_file(leaf, "cgroup.procs", "0") &&
-        write_file(base, "cgroup.subtree_control", "+memory +pids +cpu"))
-        return true;
-    snprintf(reason, size, "%.80s cannot hand controllers down: %.40s (run the server in a group of its own: systemd-run --scope -p Delegate=yes)",
-             base, strerror(errno));
-    return false;
-}
-
-int cgroup_host_probe(struct cgroup_host *ret, struct error *err)
-{
-    memset(ret, 0, sizeof *ret);
-    snprintf(ret->reason, sizeof ret->reason, "no cgroup file system is mounted");
-    char *unified = usable_base("", ret->reason, sizeof ret->reason);
-    if (unified && v2_has_controllers(unified)) {
-        if (v2_hand_down(unified, ret->reason, sizeof ret->reason)) {
-            ret->kind = CGROUP_V2;
-            for (int i = 0; i < CGROUP_HIERARCHIES; i++)
-                if (!(ret->base[i] = strdup(unified)))
-                    return error_set(err, "cgroup", 0, "out of memory");
-        }
-        free(unified);
-        return 0;
-    }
-    bool v1 = false;
+    bool found = false;
     for (int i = CG_MEMORY; i <= CG_CPUACCT; i++) {
         ret->base[i] = usable_base(CONTROLLERS[i], ret->reason, sizeof ret->reason);
-        v1 |= ret->base[i] != NULL;
+        found |= ret->base[i] != NULL;
     }
     ret->shared_cpuacct = ret->base[CG_CPU] && ret->base[CG_CPUACCT] && strcmp(ret->base[CG_CPU], ret->base[CG_CPUACCT]) == 0;
-    if (v1) {
-        ret->kind = unified ? CGROUP_HYBRID : CGROUP_V1;
-    }
-    free(unified); /* a v2 mount without controllers limits nothing, and beside v1 it is not worth entering (cgroup.c) */
+    return found;
+}
+
+static int use_unified(struct cgroup_host *ret, const char *base, struct error *err)
+{
+    ret->kind = CGROUP_V2;
+    for (int i = 0; i < CGROUP_HIERARCHIES; i++)
+        if (!(ret->base[i] = strdup(base))) {
+            cgroup_host_free(ret);
+            return error_set(err, "cgroup", 0, "out of memory");
+        }
+    return 0;
+}
+
+/* A v2 mount beside v1 controllers has none itself and limits nothing, and is not worth entering (cgroup.c): v1 first. */
+int cgroup_host_probe(struct cgroup_host *ret, struct error *err)
+{
+    struct cgroup_mount unified = {.seen = false};
+    char base[4096];
+    memset(ret, 0, sizeof *ret);
+    snprintf(ret->reason, sizeof ret->reason, "no cgroup file system is mounted");
+    bool v1 = probe_v1(ret), v2 = find_own("", &unified, ret->reason, sizeof ret->reason);
+    if (v1)
+        ret->kind = v2 ? CGROUP_HYBRID : CGROUP_V1;
+    else if (v2 && cgroup_unified_find(unified.own, unified.point, base, sizeof base, ret->reason, sizeof ret->reason))
+        return use_unified(ret, base, err);
     return 0;
 }
 
@@ -149,6 +87,17 @@ void cgroup_host_free(struct cgroup_host *h)
     for (int i = 0; i < CGROUP_HIERARCHIES; i++)
         free(h->base[i]);
     memset(h, 0, sizeof *h);
+}
+
+const char *cgroup_host_reason(const struct cgroup_host *h, enum layer l)
+{
+    if (l < LAYER_CGROUP_MEMORY || l > LAYER_CGROUP_KILL)
+        return NULL;
+    if (l == LAYER_CGROUP_KILL && (h->kind == CGROUP_V1 || h->kind == CGROUP_HYBRID))
+        return "cgroup v1 has none; the end of init ends every process of the jail";
+    if (l == LAYER_CGROUP_KILL && h->kind == CGROUP_V2)
+        return "this kernel has no cgroup.kill (Linux 5.14); the end of init ends every process of the jail";
+    return h->reason[0] ? h->reason : NULL;
 }
 
 static void sweep_directory(const char *base)

@@ -105,13 +105,13 @@ static void probe_jail(struct host *h)
     static const struct cgroup_limits LIMITS = {.memory_bytes = 64u << 20, .pids = 8, .cpus = 1.0};
     layer_set made = 0;
     char why[256] = "";
-    char cgroups[256] = "";
+    struct cgroup_host groups = {.kind = CGROUP_NONE}; /* what outlives the yard: kind and reason */
     if (yard_open(&yard, &err) < 0) {
         snprintf(why, sizeof why, "%s: %.200s", err.step, err.message);
-        snprintf(cgroups, sizeof cgroups, "not tried: no jail could be made");
     } else {
         h->cgroup = yard.cgroups.kind;
-        snprintf(cgroups, sizeof cgroups, "%s", yard.cgroups.reason);
+        groups.kind = yard.cgroups.kind;
+        memcpy(groups.reason, yard.cgroups.reason, sizeof groups.reason);
         if (probe_plan(&plan, &err) < 0 || jail_maker_start(&yard, &maker, &err) < 0 || jail_maker_plan(&maker, &plan, &err) < 0 ||
             jail_make(&yard, &maker, &pool, &LIMITS, &jail, &err) < 0) {
             snprintf(why, sizeof why, "%s: %.200s", err.step, err.message);
@@ -130,9 +130,10 @@ static void probe_jail(struct host *h)
         if (h->layers[l].evidence[0])
             continue;
         bool there = made & LAYER_BIT(l);
+        const char *cgroup = cgroup_host_reason(&groups, (enum layer)l);
         const char *evidence = there ? "a jail was made with it"
                              : why[0] ? why
-                             : l >= LAYER_CGROUP_MEMORY && l <= LAYER_CGROUP_KILL && cgroups[0] ? cgroups
+                             : cgroup ? cgroup
                              : l == LAYER_DISTINCT_UID ? "only one host id could be mapped, our own"
                              : "a jail was made without it";
         if (l == LAYER_CAPABILITIES || l == LAYER_SECUREBITS) { /* init gives them up before it reports, so a jail is the proof */

@@ -2,6 +2,8 @@ JAIL_SOURCES = \
 	supervisor/jail/cgroup.c supervisor/jail/cgroup.h \
 	supervisor/jail/cgroup_accounts.c \
 	supervisor/jail/cgroup_host.c \
+	supervisor/jail/cgroup_paths.c supervisor/jail/cgroup_paths.h \
+	supervisor/jail/cgroup_unified.c supervisor/jail/cgroup_unified.h \
 	supervisor/jail/cgroup_pool.c supervisor/jail/cgroup_pool.h \
 	supervisor/jail/collect.c supervisor/jail/collect.h \
 	supervisor/jail/collect_seen.c supervisor/jail/collect_seen.h \
