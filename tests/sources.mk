@@ -130,7 +130,10 @@ check-long:
 # Each wall taken out once (ESCAPE=--quick: each mutant against its own probe only).
 check-escape:
 	$(abs_top_srcdir)/scripts/check-escape $(ESCAPE)
-.PHONY: check-all check-long check-escape fuzzers fuzz-planted
+# Emulated guests with other kernels and cgroup v2 (as root; GUESTS="new old systemd").
+check-vm:
+	$(abs_top_srcdir)/scripts/check-vm $(GUESTS)
+.PHONY: check-all check-long check-escape check-vm fuzzers fuzz-planted
 
 EXTRA_DIST += \
 	tests/golden \
