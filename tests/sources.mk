@@ -151,5 +151,5 @@ EXTRA_DIST += \
 	tests/escape/sabotage.py tests/escape/test_sabotage.py tests/escape/test_hosts.py \
 	tests/integration/test_mutants.py \
 	tests/escape/guest.py tests/escape/scene.py tests/escape/rows.py tests/escape/special.py tests/escape/table.py \
-	tests/escape/worker.py tests/escape/run_mutants.py \
+	tests/escape/worker.py tests/escape/run_mutants.py tests/vm \
 	tests/mcp/.npmrc tests/mcp/package.json tests/mcp/package-lock.json tests/mcp/client.test.mjs
