@@ -37,6 +37,7 @@ int execute_prepare(const struct configuration *c, struct error *err)
     session.globals = Py_NewRef(PyModule_GetDict(session.main));
     if (cell_prepare(err) < 0 || classes_prepare(err) < 0 || source_prepare(err) < 0 || (!c->lean && traceback_prepare(err) < 0))
         return -1;
+    session.reserve = malloc(RESERVE);
     session.builtins = restrict_builtins(c);
     if (!session.builtins)
         return error_from_python(err, "interpreter", "__builtins__");

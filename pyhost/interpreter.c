@@ -4,17 +4,11 @@
 
 #include "config.h"
 #include "exception.h"
+#include "huge_pages.h"
 #include "base/cleanup.h"
 #include "base/mutant.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
-
-#define HUGE_PAGE (2ul << 20)
-#define MADV_COLLAPSE_ 25
 
 static int status_error(PyStatus status, PyConfig *config, struct error *err)
 {
@@ -44,6 +38,7 @@ static PyStatus configure(PyConfig *config)
 
 int interpreter_start(struct error *err)
 {
+    huge_pages_gather();
     PyPreConfig pre;
     PyPreConfig_InitIsolatedConfig(&pre);
     pre.utf8_mode = 1;
@@ -103,24 +98,6 @@ int interpreter_preload(const struct configuration *c, struct error *err)
     return 0;
 }
 
-/* The heap as huge pages where it fills whole ones: a fork then copies one entry instead of 512, and the end of a payload has fewer to
- * take back. Needs Linux 6.1; elsewhere nothing changes. */
-static void collapse_heap(void)
-{
-    cleanup_file FILE *maps = fopen("/proc/self/maps", "re");
-    char line[512];
-    while (maps && fgets(line, sizeof line, maps)) {
-        unsigned long start, end;
-        char permissions[5];
-        if (sscanf(line, "%lx-%lx %4s", &start, &end, permissions) != 3 || strcmp(permissions, "rw-p") != 0 || strchr(line, '/') ||
-            strstr(line, "[stack]"))
-            continue;
-        for (unsigned long at = (start + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1); at + HUGE_PAGE <= end; at += HUGE_PAGE)
-            if (madvise((void *)at, HUGE_PAGE, MADV_COLLAPSE_) < 0 && errno == EINVAL)
-                return;
-    }
-}
-
 int interpreter_settle(struct error *err)
 {
     PyGC_Collect();
@@ -128,7 +105,7 @@ int interpreter_settle(struct error *err)
     cleanup_object PyObject *done = gc ? PyObject_CallMethod(gc, "freeze", NULL) : NULL;
     if (!done)
         return error_from_python(err, "warm", "gc.freeze");
-    collapse_heap();
+    huge_pages_settle();
     return 0;
 }
 

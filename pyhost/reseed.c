@@ -19,10 +19,25 @@ static int call_seed(const char *name)
     return done ? 0 : -1;
 }
 
+/* random.seed() without its Python part, which only sorts out kinds of seeds: every page that it touches would be copied. What it does
+ * besides is to forget the second half of a pair of Gaussian numbers. */
+static int seed_random(void)
+{
+    PyObject *module = imported("random"), *core = imported("_random");
+    if (!module || !core)
+        return 0;
+    cleanup_object PyObject *instance = PyObject_GetAttrString(module, "_inst");
+    cleanup_object PyObject *base = PyObject_GetAttrString(core, "Random");
+    cleanup_object PyObject *done = instance && base ? PyObject_CallMethod(base, "seed", "O", instance) : NULL;
+    return done ? PyObject_SetAttrString(instance, "gauss_next", Py_None) : -1;
+}
+
 static int forget(const char *name, const char *attribute)
 {
     PyObject *module = imported(name);
-    return module && PyObject_HasAttrString(module, attribute) ? PyObject_SetAttrString(module, attribute, Py_None) : 0;
+    cleanup_object PyObject *value = module ? PyObject_GetAttrString(module, attribute) : NULL;
+    PyErr_Clear();
+    return value && value != Py_None ? PyObject_SetAttrString(module, attribute, Py_None) : 0;
 }
 
 /* multiprocessing makes its authentication key when it is imported: in the zygote, once for all jails. */
@@ -40,7 +55,7 @@ int reseed(struct error *err)
 {
     if (mutant(45))
         return 0;
-    if (call_seed("random") < 0 || call_seed("numpy.random") < 0 || forget("tempfile", "_name_sequence") < 0 ||
+    if (seed_random() < 0 || call_seed("numpy.random") < 0 || forget("tempfile", "_name_sequence") < 0 ||
         forget("uuid", "_last_timestamp") < 0 || forget("uuid", "_node") < 0 || renew_process_key() < 0)
         return error_from_python(err, "reseed", "random state cannot be renewed");
     return 0;

@@ -19,12 +19,16 @@ PYHOST_SOURCES = \
 	pyhost/facade.h \
 	pyhost/files.c \
 	pyhost/files.h \
+	pyhost/fork_hooks.c \
+	pyhost/fork_hooks.h \
 	pyhost/guard.c \
 	pyhost/guard.h \
 	pyhost/guard_names.c \
 	pyhost/guard_names.h \
 	pyhost/guard_rules.c \
 	pyhost/guard_rules.h \
+	pyhost/huge_pages.c \
+	pyhost/huge_pages.h \
 	pyhost/import_policy.c \
 	pyhost/import_policy.h \
 	pyhost/imports.c \
@@ -36,6 +40,8 @@ PYHOST_SOURCES = \
 	pyhost/main.c \
 	pyhost/payload.c \
 	pyhost/payload.h \
+	pyhost/print.c \
+	pyhost/print.h \
 	pyhost/python.h \
 	pyhost/report.c \
 	pyhost/report.h \

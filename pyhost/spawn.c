@@ -4,6 +4,7 @@
 
 #include "spawn.h"
 
+#include "fork_hooks.h"
 #include "interpreter.h"
 #include "payload.h"
 #include "reseed.h"
@@ -213,6 +214,7 @@ static _Noreturn void become_payload(const struct configuration *c, const struct
 static pid_t fork_payload(const struct configuration *c, const struct request *r)
 {
     /* libc's fork, not a raw clone: glibc caches the thread id, and OpenSSL and others have their own fork handlers. */
+    fork_hooks_quiet(true);
     PyOS_BeforeFork();
     pid_t pid = fork();
     if (pid != 0) {
@@ -222,6 +224,7 @@ static pid_t fork_payload(const struct configuration *c, const struct request *r
         return pid;
     }
     PyOS_AfterFork_Child();
+    fork_hooks_quiet(false);
     become_payload(c, r);
 }
 

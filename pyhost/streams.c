@@ -90,6 +90,11 @@ void streams_reopen(void)
     }
 }
 
+bool streams_is_ours(const void *stream)
+{
+    return stream && stream == standards[1].stream;
+}
+
 int streams_install(struct error *err)
 {
     /* TextIOWrapper and FileIO remember whether their descriptor can seek when they are made. The payload's 1 and 2 are pipes,

@@ -8,8 +8,10 @@
 #include "deferred.h"
 #include "exception.h"
 #include "execute.h"
+#include "fork_hooks.h"
 #include "imports.h"
 #include "interpreter.h"
+#include "print.h"
 #include "source.h"
 #include "spawn.h"
 #include "tracker.h"
@@ -187,9 +189,9 @@ static void *sleep_for_ever(void *unused)
 
 static int start_python(int *ret_threads, struct error *err)
 {
-    if (interpreter_set_up(&configuration, err) < 0 || streams_install(err) < 0 ||
+    if (fork_hooks_collect(err) < 0 || interpreter_set_up(&configuration, err) < 0 || streams_install(err) < 0 || print_install(err) < 0 ||
         adjust(configuration.lean, err) < 0 || interpreter_preload(&configuration, err) < 0 ||
-        imports_install(&configuration, err) < 0 || execute_prepare(&configuration, err) < 0)
+        imports_install(&configuration, err) < 0 || execute_prepare(&configuration, err) < 0 || fork_hooks_settle(err) < 0)
         return -1;
     if (!configuration.lean && (execute_warm(err) < 0 || interpreter_settle(err) < 0))
         return -1;

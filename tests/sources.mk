@@ -142,7 +142,7 @@ EXTRA_DIST += \
 	tests/fuzz/numbers.dict tests/fuzz/plan.dict tests/fuzz/policy.dict tests/fuzz/receipt.dict tests/fuzz/text.dict tests/fuzz/wire.dict \
 	tests/floors.py tests/totals.py tests/cases.py \
 	tests/integration/conftest.py tests/integration/sandbox.py tests/integration/watch.py \
-	tests/integration/test_exec.py tests/integration/test_bad_input.py tests/integration/test_walls.py \
+	tests/integration/test_exec.py tests/integration/test_interpreter.py tests/integration/test_bad_input.py tests/integration/test_walls.py \
 	tests/integration/test_probes.py tests/integration/test_sessions.py tests/integration/test_notebook.py \
 	tests/integration/test_output.py tests/integration/test_doctor.py tests/integration/test_policies.py \
 	tests/integration/test_documents.py tests/integration/test_attacks.py tests/integration/test_spares.py \
