@@ -82,6 +82,7 @@ struct backend_place {
     struct receipt_capture captures[2];
     struct backend_observer observer;
     bool keep_artifacts;           /* the running call wants their contents */
+    bool waits_to_write;                 /* the channel is watched for room, too */
     struct collect_memory artifacts_seen;
     uint64_t started;              /* clock_now */
     struct cgroup_usage usage_before;

@@ -90,9 +90,12 @@ static void flush(struct backend_place *p)
         }
         buf_drop(&p->out, (size_t)n);
     }
-    if (p->out.len == 0)
+    bool waits = p->out.len > 0;
+    if (!waits)
         buf_free(&p->out); /* a long source need not stay */
-    uv_poll_start(&p->polls[WATCH_CHANNEL], UV_READABLE | (p->out.len ? UV_WRITABLE : 0), native_on_channel);
+    if (waits != p->waits_to_write) /* libuv arms anew what is armed already */
+        uv_poll_start(&p->polls[WATCH_CHANNEL], UV_READABLE | (waits ? UV_WRITABLE : 0), native_on_channel);
+    p->waits_to_write = waits;
 }
 
 int native_call_begin(struct backend_place *p, const struct backend_call *call, struct error *err)

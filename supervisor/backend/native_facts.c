@@ -44,9 +44,9 @@ static double process_peak(pid_t pid)
     return RECEIPT_NO_METRIC;
 }
 
-static void usage_now(const struct backend_place *p, struct cgroup_usage *ret)
+static void usage_now(const struct backend_place *p, unsigned what, struct cgroup_usage *ret)
 {
-    cgroup_usage(&p->jail.cgroup, ret);
+    cgroup_usage(&p->jail.cgroup, what, ret);
     if (ret->cpu_user_ms < 0)
         process_times(p->payload, &ret->cpu_user_ms, &ret->cpu_system_ms);
 }
@@ -55,7 +55,7 @@ void native_facts_begin(struct backend_place *p)
 {
     struct denials ignored;
     cgroup_reset_peak(&p->jail.cgroup);
-    usage_now(p, &p->usage_before);
+    usage_now(p, CGROUP_CPU | CGROUP_KILLS, &p->usage_before);
     if (mutant(35))
         p->usage_before.oom_kills = 0;
     denials_since(p->jail.denials, &p->jail.seen, &ignored); /* what background threads were denied between calls is nobody's */
@@ -132,7 +132,7 @@ void native_facts_end(struct backend_place *p)
 {
     struct receipt *r = &p->receipt;
     struct cgroup_usage now;
-    usage_now(p, &now);
+    usage_now(p, CGROUP_CPU | CGROUP_PEAKS, &now);
     describe(p);
     add_denials(p);
     r->wall_ms = clock_ms(clock_now() - p->started);
@@ -163,7 +163,7 @@ void native_facts_of_death(struct backend_place *p)
     struct receipt *r = &p->receipt;
     struct cgroup_usage now;
     char text[240];
-    cgroup_usage(&p->jail.cgroup, &now);
+    cgroup_usage(&p->jail.cgroup, CGROUP_KILLS, &now);
     int signal_number = p->exited && WIFSIGNALED(p->exit_status) ? WTERMSIG(p->exit_status) : 0;
     /* Of the payload itself: a child that the OOM killer took does not make the interpreter's own exit one. */
     bool oom = now.oom_kills > p->usage_before.oom_kills && (signal_number == SIGKILL || !p->exited);

@@ -324,6 +324,8 @@ int native_place_open(struct backend *b, const char *policy, uint64_t memory_byt
         nursery_serve(n);
     }
     n->barren = false;
+    if (p->stage != PLACE_READY)
+        nursery_keep_pace(n);
     p->asked = asked;
     *ret = p;
     return 0;

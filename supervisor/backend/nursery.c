@@ -10,6 +10,7 @@
 
 enum {
     TEND_MS = 3,             /* after the last answer: on two cores the making of a spare would delay it */
+    PACE = 2,                /* places in the making while somebody waits for one of them */
     GENERATION_SECONDS = 3600
 };
 
@@ -97,7 +98,9 @@ static int plan_maker(struct nursery *n, struct error *err)
 {
     if (n->maker_planned || n->maker.process.pid <= 0)
         return 0;
-    if (jail_maker_plan(&n->maker, &n->plant->jail, err) < 0)
+    struct jail_plan plan = n->plant->jail;
+    plan.single = n->native->lean;
+    if (jail_maker_plan(&n->maker, &plan, err) < 0)
         return -1;
     n->maker_planned = true;
     return 0;
@@ -110,6 +113,7 @@ static int meanwhile(void *context, struct error *err)
 {
     struct nursery *n = context;
     struct error ignored; /* nursery_ready tries again and tells */
+    yard_find_cgroups(&n->native->yard, &ignored);
     if (revive_maker(n, &ignored) < 0)
         return plant_compile(n->plant, err);
     if (plant_compile(n->plant, err) < 0)
@@ -217,6 +221,15 @@ void nursery_tend(struct nursery *n)
 {
     if (!n->closing && !uv_is_active((uv_handle_t *)&n->tend))
         uv_timer_start(&n->tend, on_tend, TEND_MS, 0);
+}
+
+/* Somebody waits for a place that is only now made: the next one will as well, if it is not begun before that. What is idle of the
+ * machine while this one is made, called and taken down goes into it. */
+void nursery_keep_pace(struct nursery *n)
+{
+    struct error ignored;
+    if (!n->closing && n->native->spares > 0 && n->opening < PACE && native_spare_count(n) == 0 && zygote_ready(n->zygote))
+        native_make_spare(n, &ignored);
 }
 
 int nursery_compile(struct nursery *n, struct error *err)

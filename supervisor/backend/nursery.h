@@ -37,6 +37,8 @@ int nursery_ready(struct nursery *n, struct error *err);
 
 /* Look soon whether spares are to be made. */
 void nursery_tend(struct nursery *n);
+/* A place was asked for and none was ready: begin another one beside it. */
+void nursery_keep_pace(struct nursery *n);
 /* Places that wait for their turn are started. */
 void nursery_serve(struct nursery *n);
 /* End zygotes of old generations that have no payload left. */

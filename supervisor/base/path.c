@@ -124,6 +124,19 @@ int path_write_kernel(int dirfd, const char *path, const char *text, struct erro
     return 0;
 }
 
+ssize_t path_read_kernel(const char *path, char *ret, size_t size) {
+    cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    ssize_t n;
+
+    if (fd < 0)
+        return -1;
+    do
+        n = read(fd, ret, size - 1);
+    while (n < 0 && errno == EINTR);
+    ret[n < 0 ? 0 : n] = '\0';
+    return n;
+}
+
 int path_make_directories(const char *path, struct error *err) {
     cleanup_free char *work = strdup(path);
     struct stat st;

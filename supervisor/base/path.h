@@ -7,6 +7,7 @@
 #include "base/error.h"
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 /* Open `path` below directory `dirfd`. `flags` as open(2) without O_CREAT; O_CLOEXEC is added. Returns the descriptor or -1
  * (code ENOSYS where the kernel has no openat2: there is no fallback, the caller refuses). */
@@ -21,6 +22,10 @@ int path_read_file(const char *path, size_t max, struct buf *ret, struct error *
 int path_read_fd(int fd, const char *name, size_t max, struct buf *ret, struct error *err);
 /* Write text to an existing file in one write(2) (the form that kernel files want). */
 int path_write_kernel(int dirfd, const char *path, const char *text, struct error *err);
+
+/* A small file that the kernel makes up (procfs, cgroupfs), as one read(2) gives it: it has a single record, which is cut where `size` ends.
+ * NUL-terminated. The length, or -1 with errno set. */
+ssize_t path_read_kernel(const char *path, char *ret, size_t size);
 
 /* mkdir -p with mode 0700 for new directories. */
 int path_make_directories(const char *path, struct error *err);

@@ -16,7 +16,7 @@ _Static_assert(CAPABILITIES_SECUREBITS ==
                     SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED),
                "the mask in the header is what securebits.h says");
 
-/* The kernel may know more capabilities than our headers: PR_CAPBSET_READ says EINVAL after the last one. */
+/* The kernel may know more capabilities than our headers: PR_CAPBSET_READ says EINVAL after the last one, as PR_CAPBSET_DROP does. */
 static bool capability_exists(int cap)
 {
     return prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0;
@@ -26,9 +26,11 @@ int capabilities_close_bounding(struct error *err)
 {
     if (mutant(11))
         return 0;
-    for (int cap = 0; cap < 64 && capability_exists(cap); cap++)
-        if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0)
-            return error_set(err, "capabilities.bounding", errno, "capability %d cannot be dropped from the bounding set", cap);
+    int cap = 0;
+    while (cap < 64 && prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == 0)
+        cap++;
+    if (cap < 64 && (errno != EINVAL || capability_exists(cap)))
+        return error_set(err, "capabilities.bounding", errno, "capability %d cannot be dropped from the bounding set", cap);
     /* EINVAL: a kernel before 4.3 has no ambient set, and then there is nothing to clear. */
     if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0 && errno != EINVAL)
         return error_set(err, "capabilities.ambient", errno, "the ambient set cannot be cleared");

@@ -209,15 +209,15 @@ static unsigned distinct_hierarchies(const struct cgroup_host *h)
 
 int cgroup_holds(const struct cgroup *cg, pid_t pid, struct error *err)
 {
-    char path[64], line[4300];
+    char path[64], text[8192];
     unsigned found = 0;
     size_t n = strlen(cg->name);
     if (n == 0)
         return 0;
     snprintf(path, sizeof path, "/proc/%d/cgroup", pid);
-    cleanup_file FILE *f = fopen(path, "re");
-    while (f && fgets(line, sizeof line, f)) {
-        line[strcspn(line, "\n")] = '\0';
+    if (path_read_kernel(path, text, sizeof text) < 0)
+        text[0] = '\0';
+    for (char *rest = text, *line; (line = strsep(&rest, "\n"));) {
         size_t length = strlen(line);
         found += length > n && line[length - n - 1] == '/' && strcmp(line + length - n, cg->name) == 0;
     }
@@ -240,12 +240,19 @@ static bool is_empty(const struct cgroup *cg, int hierarchy, const char *file)
     return !cg->host->base[hierarchy] || (read_text(cg, hierarchy, file, text, sizeof text) && text[0] == '\0');
 }
 
-/* pids.peak cannot be reset: a group of its own for each jail, where the kernel has it. The entrance follows. */
+enum { PIDS_OF_EVERY_JAIL = 2 };
+
+/* pids.peak cannot be reset: a group of its own for each jail, where the kernel has it. Unless the peak is what every jail comes to (init
+ * and payload): then it says nothing of the one before. The entrance follows. */
 static int renew_pids(struct cgroup *cg)
 {
     char path[4200];
     struct error ignored;
+    struct cgroup_usage usage;
     if (cg->meters[METER_PIDS_PEAK] < 0)
+        return 1;
+    cgroup_usage(cg, CGROUP_PEAKS, &usage);
+    if (usage.pids_peak >= 0 && usage.pids_peak <= PIDS_OF_EVERY_JAIL)
         return 1;
     if (group_path(cg, CG_PIDS, "", path, sizeof path) < 0 || rmdir(path) < 0)
         return errno == EBUSY ? -1 : 0;
@@ -269,9 +276,12 @@ int cgroup_renew(struct cgroup *cg)
     uint64_t usage;
     if (is_v2(cg->host) || cg->host->kind == CGROUP_NONE) /* v2: memory.peak is reset for one descriptor only (Linux 6.12) */
         return 0;
-    for (int i = CG_MEMORY; i <= CG_CPUACCT; i++)
-        if (!is_empty(cg, i, "tasks"))
-            return -1;
+    /* Who enters does so in this order, and a dying process leaves all hierarchies at once: the first one has everybody. */
+    int first = CG_MEMORY;
+    while (first < CG_CPUACCT && !cg->host->base[first])
+        first++;
+    if (!is_empty(cg, first, "tasks"))
+        return -1;
     if (cg->host->base[CG_MEMORY]) {
         if (!read_number(cg, CG_MEMORY, "memory.usage_in_bytes", &usage) || usage > RESIDUE_BYTES)
             return 0;

@@ -63,7 +63,9 @@ struct cgroup_usage {
 int cgroup_make(const struct cgroup_host *h, const struct cgroup_limits *limits, struct cgroup *ret, struct error *err);
 /* Is the process in this group, in every hierarchy that has one? Without a group: 0. */
 int cgroup_holds(const struct cgroup *cg, pid_t pid, struct error *err);
-void cgroup_usage(const struct cgroup *cg, struct cgroup_usage *ret);
+enum { CGROUP_CPU = 1, CGROUP_PEAKS = 2, CGROUP_KILLS = 4 };
+/* Of CPU time, peaks and OOM kills what is asked for: each is a file to read, on the way of a call. The rest is -1, or no kills. */
+void cgroup_usage(const struct cgroup *cg, unsigned what, struct cgroup_usage *ret);
 void cgroup_reset_peak(const struct cgroup *cg); /* where the kernel allows it */
 void cgroup_kill(const struct cgroup *cg);       /* cgroup.kill; nothing on v1, where the death of init ends everything */
 /* Make the group of a jail that ended fit for the next one (ISOLATION.md row 35): 1 it is, 0 it cannot be (remove it), -1 processes are

@@ -60,24 +60,26 @@ static bool meter_keyed(const struct cgroup *cg, int i, const char *key, uint64_
     return false;
 }
 
-void cgroup_usage(const struct cgroup *cg, struct cgroup_usage *ret)
+void cgroup_usage(const struct cgroup *cg, unsigned what, struct cgroup_usage *ret)
 {
     uint64_t v, w;
     *ret = (struct cgroup_usage){.memory_peak = -1, .cpu_user_ms = -1, .cpu_system_ms = -1, .pids_peak = -1};
     if (cg->name[0] == '\0')
         return;
     bool v2 = cg->host->kind == CGROUP_V2;
-    if (meter_number(cg, METER_MEMORY_PEAK, &v))
+    if (what & CGROUP_PEAKS && meter_number(cg, METER_MEMORY_PEAK, &v))
         ret->memory_peak = (double)v;
-    if (meter_number(cg, METER_PIDS_PEAK, &v))
+    if (what & CGROUP_PEAKS && meter_number(cg, METER_PIDS_PEAK, &v))
         ret->pids_peak = (double)v;
-    if (v2 ? meter_keyed(cg, METER_CPU_USER, "user_usec", &v) && meter_keyed(cg, METER_CPU_SYSTEM, "system_usec", &w)
-           : meter_number(cg, METER_CPU_USER, &v) && meter_number(cg, METER_CPU_SYSTEM, &w)) {
+    bool has_cpu = what & CGROUP_CPU &&
+                   (v2 ? meter_keyed(cg, METER_CPU_USER, "user_usec", &v) && meter_keyed(cg, METER_CPU_SYSTEM, "system_usec", &w)
+                       : meter_number(cg, METER_CPU_USER, &v) && meter_number(cg, METER_CPU_SYSTEM, &w));
+    if (has_cpu) {
         double unit = v2 ? 1e3 : 1e6; /* microseconds, nanoseconds */
         ret->cpu_user_ms = (double)v / unit;
         ret->cpu_system_ms = (double)w / unit;
     }
-    if (meter_keyed(cg, METER_OOM, "oom_kill", &v))
+    if (what & CGROUP_KILLS && meter_keyed(cg, METER_OOM, "oom_kill", &v))
         ret->oom_kills = v;
 }
 

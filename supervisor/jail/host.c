@@ -109,6 +109,7 @@ static void probe_jail(struct host *h)
     if (yard_open(&yard, &err) < 0) {
         snprintf(why, sizeof why, "%s: %.200s", err.step, err.message);
     } else {
+        yard_find_cgroups(&yard, &err); /* tried again, and told, by jail_make */
         h->cgroup = yard.cgroups.kind;
         groups.kind = yard.cgroups.kind;
         memcpy(groups.reason, yard.cgroups.reason, sizeof groups.reason);

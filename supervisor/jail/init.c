@@ -248,8 +248,6 @@ _Noreturn void init_run(const struct init_setup *s)
      * socket's end of file covers the moment before this call. */
     if (!mutant(6))
         prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-    for (int sig = 1; sig < NSIG; sig++)
-        signal(sig, SIG_DFL);
     struct denials *table = mmap(NULL, sizeof *table, PROT_READ | PROT_WRITE, MAP_SHARED, s->denials, 0);
     if (table == MAP_FAILED)
         error_set(&err, "init.memory", errno, "the shared table cannot be mapped");

@@ -2,6 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/mutant.h"
+#include "base/path.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -124,11 +125,8 @@ int jail_inspect(pid_t pid, layer_set claimed, struct error *err)
     if (mutant_any()) /* the probe has to notice, not this */
         return 0;
     snprintf(path, sizeof path, "/proc/%d/status", pid);
-    cleanup_file FILE *f = fopen(path, "re");
-    size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
-    if (n == 0)
+    if (path_read_kernel(path, text, sizeof text) <= 0)
         return error_set(err, "inspect", errno, "%s cannot be read", path);
-    text[n] = '\0';
     static const char *const CAPABILITY_SETS[] = {"CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"};
     for (int i = 0; i < 5; i++)
         if ((claimed & LAYER_BIT(LAYER_CAPABILITIES)) && expect(text, CAPABILITY_SETS[i], "0000000000000000", err) < 0)
@@ -142,8 +140,10 @@ int jail_inspect(pid_t pid, layer_set claimed, struct error *err)
 
 int jail_inspect_init(const struct jail *j, struct error *err)
 {
-    const layer_set sealed = LAYER_BIT(LAYER_CAPABILITIES) | LAYER_BIT(LAYER_NO_NEW_PRIVS) | LAYER_BIT(LAYER_SECCOMP);
-    if (jail_inspect(j->init, j->layers | sealed, err) < 0 || cgroup_holds(&j->cgroup, j->init, err) < 0)
+    /* The payload took its namespaces from init: where its links are not ours, nor are init's. The pid namespace is asked for by NSpid. */
+    const layer_set claimed = LAYER_BIT(LAYER_CAPABILITIES) | LAYER_BIT(LAYER_NO_NEW_PRIVS) | LAYER_BIT(LAYER_SECCOMP) |
+                              (j->layers & (LAYER_BIT(LAYER_DISTINCT_UID) | LAYER_BIT(LAYER_PID_NAMESPACE)));
+    if (jail_inspect(j->init, claimed, err) < 0 || cgroup_holds(&j->cgroup, j->init, err) < 0)
         return error_wrap(err, "the jail's init");
     return 0;
 }

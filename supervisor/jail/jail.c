@@ -83,7 +83,7 @@ int jail_begin(struct yard *y, struct jail_maker *maker, struct cgroup_pool *poo
 {
     uint64_t began = clock_now();
     *ret = (struct jail){.init = -1, .init_pidfd = -1, .control = -1, .output = -1, .notify = -1};
-    if (cgroup_pool_take(pool, &y->cgroups, limits, &ret->cgroup, err) < 0)
+    if (yard_find_cgroups(y, err) < 0 || cgroup_pool_take(pool, &y->cgroups, limits, &ret->cgroup, err) < 0)
         return -1;
     ret->times.cgroup = (clock_now() - began) / 1000;
     ret->layers = ret->cgroup.layers;

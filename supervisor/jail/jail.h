@@ -16,11 +16,15 @@
 /* The outer user namespace, and where cgroups can be made. One per supervisor. */
 struct yard {
     int user_namespace;      /* makers and zygotes join it */
+    bool has_looked;         /* for cgroups */
     struct cgroup_host cgroups;
 };
 
-/* On failure nothing is left; err names the layer and the remedy. */
+/* Makes the namespace. On failure nothing is left; err names the layer and the remedy. */
 int yard_open(struct yard *ret, struct error *err);
+/* Find where cgroups can be made, and remove what dead supervisors left there: a millisecond, once, before the first jail at the latest.
+ * That there are none is no error. */
+int yard_find_cgroups(struct yard *y, struct error *err);
 void yard_close(struct yard *y);
 
 /* The supervisor's end of a maker: one per plan. */

@@ -213,7 +213,7 @@ static int fill_pool(struct error *err)
     struct pollfd p = {.fd = CONTROL, .events = POLLIN};
     if (maker.proc < 0)
         return 0; /* no plan yet, or it failed */
-    while (poll(&p, 1, 0) == 0 && net_pool_fill(&maker.networks))
+    while (!maker.plan.single && poll(&p, 1, 0) == 0 && net_pool_fill(&maker.networks))
         ;
     return poll(&p, 1, 0) == 0 ? net_pool_leave(&maker.networks, err) : 0;
 }
@@ -225,6 +225,9 @@ int maker_main(void)
         fputs("snipara-sandbox " MAKER_ARGUMENT ": started by the supervisor only\n", stderr);
         return 2;
     }
+    /* For all inits: dispositions are inherited, and nobody here sets one. */
+    for (int sig = 1; sig < NSIG; sig++)
+        signal(sig, SIG_DFL);
     /* init must belong to us in /proc for the id maps to be written; a program that entered a user namespace is not dumpable. */
     prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
     struct error err;

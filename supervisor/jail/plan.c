@@ -4,7 +4,7 @@
 #include <string.h>
 
 enum { TAG_MOUNT = 1, TAG_ROOTFS, TAG_FLAGS, TAG_ERRNO };
-enum { FLAG_LOOPBACK = 1, FLAG_TIME = 2, FLAG_CGROUP = 4 };
+enum { FLAG_LOOPBACK = 1, FLAG_TIME = 2, FLAG_CGROUP = 4, FLAG_SINGLE = 8 };
 
 struct mount_head { /* in front of "source NUL target" */
     uint8_t kind, optional, exec, zero[5];
@@ -52,7 +52,7 @@ int jail_plan_put(const struct jail_plan *plan, struct buf *b)
         if (put_mount(&plan->mounts[i], b) < 0)
             return -1;
     uint64_t flags = (plan->loopback ? FLAG_LOOPBACK : 0) | (plan->need_time_namespace ? FLAG_TIME : 0) |
-                     (plan->need_cgroup_namespace ? FLAG_CGROUP : 0);
+                     (plan->need_cgroup_namespace ? FLAG_CGROUP : 0) | (plan->single ? FLAG_SINGLE : 0);
     if ((plan->rootfs && wire_puts(b, TAG_ROOTFS, plan->rootfs) < 0) || wire_put_u64(b, TAG_FLAGS, flags) < 0)
         return -1;
     return wire_put(b, TAG_ERRNO, plan->errno_of, sizeof plan->errno_of);
@@ -98,6 +98,7 @@ int jail_plan_take(struct jail_plan *plan, struct wire_cursor fields, struct err
             if (!wire_u64(&f, &flags))
                 return error_set(err, "plan", 0, "the flags are malformed");
             plan->loopback = flags & FLAG_LOOPBACK;
+            plan->single = flags & FLAG_SINGLE;
             plan->need_time_namespace = flags & FLAG_TIME;
             plan->need_cgroup_namespace = flags & FLAG_CGROUP;
             break;

@@ -28,6 +28,7 @@ struct jail_plan {
     size_t mount_count;
     char *rootfs;            /* a directory used as root, read-only, instead of single mounts; NULL: none */
     bool loopback;           /* bring lo up */
+    bool single;             /* one jail is all that will be asked for: the maker prepares nothing for the next */
     bool distinct_uid;       /* set by the maker: the outer namespace maps a range */
     bool need_time_namespace, need_cgroup_namespace; /* refuse when the kernel has none; else leave them out */
     int16_t errno_of[1024];  /* what init answers to a denied call, by number */

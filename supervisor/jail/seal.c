@@ -23,12 +23,15 @@ static int set_rlimits(const struct seal_plan *plan, bool files, struct error *e
         int resource = plan->rlimits[i].resource;
         if ((resource == RLIMIT_NOFILE) != files || mutant(resource == RLIMIT_CORE ? 8 : 36))
             continue;
-        /* A hard limit that is lower already stays: raising it needs CAP_SYS_RESOURCE in the first user namespace, which
-         * even root may lack, and a lower limit is never less safe. */
-        if (getrlimit((__rlimit_resource_t)resource, &now) == 0 && now.rlim_max < want.rlim_max)
-            want.rlim_cur = want.rlim_max = now.rlim_max;
-        if (setrlimit((__rlimit_resource_t)resource, &want) < 0)
-            return error_set(err, "rlimits", errno, "limit %d cannot be set to %llu", resource, (unsigned long long)want.rlim_max);
+        if (setrlimit((__rlimit_resource_t)resource, &want) < 0) {
+            /* A hard limit that is lower already stays: raising it needs CAP_SYS_RESOURCE in the first user namespace, which even root
+             * may lack, and a lower limit is never less safe. */
+            int code = errno;
+            if (getrlimit((__rlimit_resource_t)resource, &now) == 0 && now.rlim_max < want.rlim_max)
+                want.rlim_cur = want.rlim_max = now.rlim_max;
+            if (setrlimit((__rlimit_resource_t)resource, &want) < 0)
+                return error_set(err, "rlimits", code, "limit %d cannot be set to %llu", resource, (unsigned long long)want.rlim_max);
+        }
         now.rlim_cur = ~want.rlim_cur; /* so that a call that only says it succeeded is seen */
         if (getrlimit((__rlimit_resource_t)resource, &now) < 0 || now.rlim_cur != want.rlim_cur || now.rlim_max != want.rlim_max)
             return error_set(err, "rlimits", errno, "limit %d is not what was set", resource);

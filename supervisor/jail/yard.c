@@ -14,14 +14,20 @@
 int yard_open(struct yard *ret, struct error *err)
 {
     struct yard y = {.user_namespace = -1};
-    if (cgroup_host_probe(&y.cgroups, err) < 0)
+    if (outer_namespace(&y.user_namespace, err) < 0)
         return -1;
-    cgroup_host_sweep(&y.cgroups);
-    if (outer_namespace(&y.user_namespace, err) < 0) {
-        cgroup_host_free(&y.cgroups);
-        return -1;
-    }
     *ret = y;
+    return 0;
+}
+
+int yard_find_cgroups(struct yard *y, struct error *err)
+{
+    if (y->has_looked)
+        return 0;
+    if (cgroup_host_probe(&y->cgroups, err) < 0)
+        return -1;
+    y->has_looked = true;
+    cgroup_host_sweep(&y->cgroups);
     return 0;
 }
 

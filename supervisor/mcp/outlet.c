@@ -107,16 +107,31 @@ static void on_writable(uv_poll_t *poll_handle, int status, int events)
     }
 }
 
+static void push_or_wait(struct outlet *o)
+{
+    if (!o->polling && push(o) == 0) {
+        o->polling = true;
+        uv_poll_start(&o->poll, UV_WRITABLE, on_writable);
+    }
+}
+
 int outlet_write(struct outlet *o, const char *data, size_t length)
 {
     if (o->gone)
         return 0;
     if (buf_add(&o->queue, data, length) < 0)
         return -1;
-    if (!o->polling && push(o) == 0) {
-        o->polling = true;
-        uv_poll_start(&o->poll, UV_WRITABLE, on_writable);
-    }
+    push_or_wait(o);
+    return 0;
+}
+
+int outlet_write_line(struct outlet *o, const char *line, size_t length)
+{
+    if (o->gone)
+        return 0;
+    if (buf_reserve(&o->queue, length + 1) < 0 || buf_add(&o->queue, line, length) < 0 || buf_add(&o->queue, "\n", 1) < 0)
+        return -1;
+    push_or_wait(o);
     return 0;
 }
 

@@ -20,6 +20,8 @@ struct outlet_events {
 int outlet_new(uv_loop_t *loop, int fd, const struct outlet_events *events, struct outlet **ret, struct error *err);
 /* Write now what can be written and queue the rest. After `gone` bytes are dropped silently. -1: out of memory. */
 int outlet_write(struct outlet *o, const char *data, size_t length);
+/* The same and a newline, in one piece: the reader is woken once. */
+int outlet_write_line(struct outlet *o, const char *line, size_t length);
 size_t outlet_queued(const struct outlet *o);
 /* Block until the queue is empty, at most `milliseconds`. true when it is. A signal ends the wait early. */
 bool outlet_flush(struct outlet *o, int milliseconds);

@@ -203,7 +203,7 @@ void mcp_stdio_send(struct mcp_stdio *t, const char *line, size_t length, bool o
 {
     if (optional && outlet_queued(t->out) > 0)
         return;
-    if (outlet_write(t->out, line, length) < 0 || outlet_write(t->out, "\n", 1) < 0)
+    if (outlet_write_line(t->out, line, length) < 0)
         mcp_log(LOG_LEVEL_ERROR, "no memory for an answer of %zu bytes", length);
 }
 

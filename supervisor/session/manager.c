@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SWEEP_MS = 30000, GOODBYE_MS = 5000 };
+enum { SWEEP_MS = 30000, GOODBYE_MS = 5000, TICK_MS = 20 };
 
 static struct session *find(const struct sessions *s, const char *id)
 {
@@ -120,6 +120,11 @@ int sessions_new(uv_loop_t *loop, struct sessions **ret, struct error *err)
     return 0;
 }
 
+static void on_tick(uv_timer_t *timer)
+{
+    (void)timer;
+}
+
 static void on_sweep_closed(uv_handle_t *handle)
 {
     free(handle->data);
@@ -153,13 +158,13 @@ void sessions_free(struct sessions *s)
         if (!at->closing)
             close_session(at);
     }
-    /* UV_RUN_NOWAIT and a short sleep, not UV_RUN_ONCE: another handle of the caller's may keep the loop waiting for ever. */
     s->backend->class->retire(s->backend);
-    while (is_busy(s) && clock_now() < deadline) {
-        uv_run(s->loop, UV_RUN_NOWAIT);
-        if (is_busy(s))
-            uv_sleep(1);
-    }
+    /* The loop waits for events, but never past the next tick: our handles do not hold it, and somebody else's may for ever. */
+    uv_ref((uv_handle_t *)&s->sweep);
+    uv_timer_start(&s->sweep, on_tick, TICK_MS, TICK_MS);
+    while (is_busy(s) && clock_now() < deadline)
+        uv_run(s->loop, UV_RUN_ONCE);
+    uv_timer_stop(&s->sweep);
     /* A process in uninterruptible sleep outlived our patience: what its callbacks use must stay. The end of this process ends the
      * jail all the same (PR_SET_PDEATHSIG, and end of file on init's control socket). */
     if (is_busy(s)) {
