@@ -51,8 +51,19 @@ static int renew_process_key(void)
     return key ? PyObject_SetAttrString(process, "authkey", key) : -1;
 }
 
+/* threading knows its main thread by the zygote's number, which is none of the guest's business and not its own. */
+static int renew_thread_number(void)
+{
+    PyObject *module = imported("threading");
+    cleanup_object PyObject *thread = module ? PyObject_CallMethod(module, "main_thread", NULL) : NULL;
+    cleanup_object PyObject *done = thread ? PyObject_CallMethod(thread, "_set_native_id", NULL) : NULL;
+    return done || !module ? 0 : -1;
+}
+
 int reseed(struct error *err)
 {
+    if (renew_thread_number() < 0)
+        return error_from_python(err, "reseed", "the main thread cannot be renumbered");
     if (mutant(45))
         return 0;
     if (seed_random() < 0 || call_seed("numpy.random") < 0 || forget("tempfile", "_name_sequence") < 0 ||

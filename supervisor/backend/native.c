@@ -21,11 +21,9 @@ enum { GENERATION_FORKS = 10000, FILES_MIN = 128 };
 static void free_place(struct backend_place *p)
 {
     struct nursery *nursery = p->nursery;
-    for (struct backend_place **at = &p->native->places; *at; at = &(*at)->next)
-        if (*at == p) {
-            *at = p->next;
-            break;
-        }
+    TAILQ_REMOVE(&p->native->places, p, link);
+    p->native->waiting -= p->stage == PLACE_WAITING;
+    p->native->idle -= p->spare;
     for (int i = 0; i <= WATCH_ERR; i++)
         close_fd(&p->fds[i]);
     for (int i = 0; i < 3; i++)
@@ -178,7 +176,8 @@ static void on_init(uv_poll_t *handle, int status, int events)
 void native_payload_exited(void *context, struct zygote *z, const struct zygote_exit *e)
 {
     struct nursery *n = context;
-    for (struct backend_place *p = n->native->places; p; p = p->next) {
+    struct backend_place *p;
+    TAILQ_FOREACH(p, &n->native->places, link) {
         if (p->payload != e->pid || p->exited || p->zygote_id != zygote_id(z))
             continue;
         p->exited = true;
@@ -196,7 +195,8 @@ void native_payload_exited(void *context, struct zygote *z, const struct zygote_
 
 static bool is_payload(const void *context, pid_t pid)
 {
-    for (const struct backend_place *p = ((const struct native *)context)->places; p; p = p->next)
+    const struct backend_place *p;
+    TAILQ_FOREACH(p, &((const struct native *)context)->places, link)
         if (p->payload == pid)
             return true;
     return false;
@@ -221,8 +221,8 @@ static void on_dying(uv_timer_t *timer)
 
 void native_zygote_lost(struct nursery *n, uint64_t id, const struct error *why, bool transient)
 {
-    for (struct backend_place *p = n->native->places, *next; p; p = next) {
-        next = p->next;
+    for (struct backend_place *p = TAILQ_FIRST(&n->native->places), *next; p; p = next) {
+        next = TAILQ_NEXT(p, link);
         bool waits = p->nursery == n && p->zygote_id == 0 && !n->zygote && p->stage != PLACE_FAILED;
         if (p->zygote_id != id && !waits)
             continue;
@@ -240,7 +240,8 @@ void native_zygote_lost(struct nursery *n, uint64_t id, const struct error *why,
 
 bool native_has_payload_of(const struct native *n, uint64_t id)
 {
-    for (const struct backend_place *p = n->places; p; p = p->next)
+    const struct backend_place *p;
+    TAILQ_FOREACH(p, &n->places, link)
         if (p->zygote_id == id && !p->gone)
             return true;
     return false;
@@ -374,14 +375,15 @@ static void native_retire(struct backend *b)
 {
     struct native *n = (struct native *)b;
     n->spares = 0;
-    for (struct backend_place *p = n->places; p; p = p->next)
+    struct backend_place *p;
+    TAILQ_FOREACH(p, &n->places, link)
         if (p->spare)
             native_place_close(p, NULL, NULL);
 }
 
 static bool native_quiet(const struct backend *b)
 {
-    return !((const struct native *)b)->places;
+    return TAILQ_EMPTY(&((const struct native *)b)->places);
 }
 
 static void native_close(struct backend *b)
@@ -446,6 +448,7 @@ int native_open(uv_loop_t *loop, struct backend **ret, struct error *err)
                          (unsigned long long)files.rlim_cur, FILES_MIN);
     }
     signal(SIGPIPE, SIG_IGN); /* a payload that dies while a call is sent is an error of that call */
+    TAILQ_INIT(&n->places);
     n->base.class = &NATIVE;
     n->loop = loop;
     n->lean = true;

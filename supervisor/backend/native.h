@@ -9,6 +9,8 @@
 #include "jail/collect.h"
 #include "jail/jail.h"
 
+#include <sys/queue.h>
+
 /* Open the yard (outer user namespace, cgroups). -1: this host cannot have it; err names layer and remedy. */
 int native_open(uv_loop_t *loop, struct backend **ret, struct error *err);
 
@@ -20,7 +22,9 @@ struct native {
     struct yard yard;
     struct cgroup_pool cgroups;
     struct nursery *nurseries;
-    struct backend_place *places;  /* oldest first */
+    TAILQ_HEAD(place_list, backend_place) places; /* oldest first; what is new is looked for from the end */
+    unsigned waiting;              /* places in stage PLACE_WAITING */
+    unsigned idle;                 /* places that are nobody's: spares, and what of them is on its way out */
     unsigned spares;               /* of each policy that is used */
     bool lean;                     /* one call and away: nothing is preloaded */
     uint64_t generation_forks;     /* of one zygote */
@@ -46,7 +50,7 @@ struct place_times {
 struct backend_place {
     struct native *native;
     struct nursery *nursery;
-    struct backend_place *next;
+    TAILQ_ENTRY(backend_place) link;
     enum place_stage stage;
     bool spare;                    /* nobody's yet */
     bool was_spare;                /* it was ready before anybody asked */

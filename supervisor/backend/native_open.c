@@ -42,6 +42,7 @@ static bool is_opening(const struct backend_place *p)
 static void set_stage(struct backend_place *p, enum place_stage stage)
 {
     bool before = is_opening(p);
+    p->native->waiting -= p->stage == PLACE_WAITING && stage != PLACE_WAITING;
     p->stage = stage;
     if (before != is_opening(p))
         p->nursery->opening += before ? -1u : 1u;
@@ -159,11 +160,24 @@ static int ask(struct backend_place *p, struct error *err)
     return 0;
 }
 
+/* The oldest place that waits: all of them are among the newest. */
+static struct backend_place *first_waiting(const struct native *n)
+{
+    struct backend_place *first = NULL;
+    unsigned left = n->waiting;
+    for (struct backend_place *p = TAILQ_LAST(&n->places, place_list); p && left > 0; p = TAILQ_PREV(p, place_list, link))
+        if (p->stage == PLACE_WAITING) {
+            left--;
+            first = p;
+        }
+    return first;
+}
+
 void nursery_serve(struct nursery *n)
 {
     struct error err = {0};
-    for (struct backend_place *p = n->native->places, *next; p && n->opening < NURSERY_OPENING_MAX; p = next) {
-        next = p->next;
+    for (struct backend_place *p = first_waiting(n->native), *next; p && n->opening < NURSERY_OPENING_MAX; p = next) {
+        next = TAILQ_NEXT(p, link);
         if (p->nursery != n || p->stage != PLACE_WAITING || p->closing)
             continue;
         if (n->maker.process.pid <= 0) /* on its way back */
@@ -214,7 +228,8 @@ static void start_payload(struct backend_place *p, const struct maker_word *word
 
 void native_maker_word(struct nursery *n, const struct maker_word *word)
 {
-    for (struct backend_place *p = n->native->places; p; p = p->next) {
+    struct backend_place *p;
+    TAILQ_FOREACH_REVERSE(p, &n->native->places, place_list, link) {
         if (p->nursery != n || p->jail.request != word->request || p->jail.init > 0 || p->gone)
             continue;
         if (p->stage == PLACE_ASKED && p->end == END_NONE) {
@@ -230,8 +245,8 @@ void native_maker_word(struct nursery *n, const struct maker_word *word)
 
 void native_maker_lost(struct nursery *n, const struct error *why, bool transient)
 {
-    for (struct backend_place *p = n->native->places, *next; p; p = next) {
-        next = p->next;
+    for (struct backend_place *p = TAILQ_FIRST(&n->native->places), *next; p; p = next) {
+        next = TAILQ_NEXT(p, link);
         if (p->nursery != n || p->gone || p->jail.init > 0)
             continue;
         bool asked = p->jail.request != 0;
@@ -246,7 +261,8 @@ void native_payload_spawned(void *context, struct zygote *z, uint64_t id, pid_t 
 {
     struct nursery *n = context;
     cleanup_fd int owned = pidfd;
-    for (struct backend_place *p = n->native->places; p; p = p->next) {
+    struct backend_place *p;
+    TAILQ_FOREACH_REVERSE(p, &n->native->places, place_list, link) {
         if (p->zygote_id != zygote_id(z) || p->spawn_id != id || p->payload > 0)
             continue;
         if (failure) {
@@ -302,10 +318,9 @@ struct backend_place *native_place_new(struct nursery *n, uint64_t memory_bytes,
     p->timer.data = p;
     p->open_handles = 1;
     uv_timer_start(&p->timer, on_opening_overdue, OPENING_MS, 0);
-    struct backend_place **at = &n->native->places;
-    while (*at)
-        at = &(*at)->next;
-    *at = p;
+    TAILQ_INSERT_TAIL(&n->native->places, p, link);
+    n->native->waiting++;
+    n->native->idle += spare;
     return p;
 }
 

@@ -11,9 +11,11 @@ static bool is_spare(const struct backend_place *p, const struct nursery *n)
 
 unsigned native_spare_count(const struct nursery *n)
 {
-    unsigned count = 0;
-    for (const struct backend_place *p = n->native->places; p; p = p->next)
+    unsigned count = 0, left = n->native->idle;
+    for (const struct backend_place *p = TAILQ_LAST(&n->native->places, place_list); p && left > 0; p = TAILQ_PREV(p, place_list, link)) {
+        left -= p->spare;
         count += is_spare(p, n);
+    }
     return count;
 }
 
@@ -36,11 +38,15 @@ static bool has_ended(const struct backend_place *p)
 struct backend_place *native_take_spare(struct nursery *n, uint64_t memory_bytes)
 {
     struct backend_place *best = NULL;
-    for (struct backend_place *p = n->native->places; p; p = p->next)
-        if (is_spare(p, n) && p->memory_bytes == memory_bytes && (!best || p->stage > best->stage) && !has_ended(p))
-            best = p;
+    unsigned left = n->native->idle;
+    for (struct backend_place *p = TAILQ_LAST(&n->native->places, place_list); p && left > 0; p = TAILQ_PREV(p, place_list, link)) {
+        left -= p->spare;
+        if (is_spare(p, n) && p->memory_bytes == memory_bytes && (!best || p->stage >= best->stage) && !has_ended(p))
+            best = p; /* of two alike the older one */
+    }
     if (best) {
         best->spare = false;
+        n->native->idle--;
         n->short_of_spares = true;
         best->was_spare = best->stage == PLACE_READY;
         for (int i = 0; i < WATCH_COUNT; i++)
@@ -52,8 +58,8 @@ struct backend_place *native_take_spare(struct nursery *n, uint64_t memory_bytes
 
 void native_close_spares(struct nursery *n)
 {
-    for (struct backend_place *p = n->native->places, *next; p; p = next) {
-        next = p->next;
+    for (struct backend_place *p = TAILQ_FIRST(&n->native->places), *next; p; p = next) {
+        next = TAILQ_NEXT(p, link);
         if (is_spare(p, n))
             native_place_close(p, NULL, NULL);
     }

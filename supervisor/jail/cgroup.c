@@ -98,7 +98,9 @@ static int limit_cpu(struct cgroup *cg, double cpus, struct error *err)
             return error_set(err, "cgroup.limit", 0, "cpu.max is not %s after it was set", text);
         return 0;
     }
-    if (write_text(cg, CG_CPU, "cpu.cfs_period_us", "100000", err) < 0)
+    /* Each write walks over all groups of the host; this is what a new group has. */
+    if ((!read_text(cg, CG_CPU, "cpu.cfs_period_us", seen, sizeof seen) || strcmp(seen, "100000\n") != 0) &&
+        write_text(cg, CG_CPU, "cpu.cfs_period_us", "100000", err) < 0)
         return -1;
     return set_number(cg, CG_CPU, "cpu.cfs_quota_us", quota, err);
 }

@@ -9,6 +9,7 @@
 #include "jail/exchange.h"
 #include "jail/ids.h"
 #include "jail/init_filter.h"
+#include "jail/mount_calls.h"
 #include "jail/mounts.h"
 #include "jail/protocol.h"
 
@@ -74,11 +75,13 @@ static int wait_for_maps(const struct init_setup *s, struct error *err)
 }
 
 /* No user namespace can be made below ours, whatever the filter lets through: the count limit is per namespace and we may lower
- * our own (user_namespaces(7)). Through the host's /proc, since the jail's own shows only processes. */
+ * our own (user_namespaces(7)). The jail's own /proc shows only processes, and in the host's each living namespace has an entry of its
+ * own in one chain of the name cache: with 1,000 jails the look-up took 1.6 ms. So through one that nobody else sees. */
 static void forbid_user_namespaces(int host_proc, layer_set *layers)
 {
     char seen[4] = "";
-    cleanup_fd int fd = mutant(14) ? -1 : openat(host_proc, "sys/user/max_user_namespaces", O_RDWR | O_CLOEXEC);
+    cleanup_fd int proc = detached_mount_("proc");
+    cleanup_fd int fd = mutant(14) ? -1 : openat(proc >= 0 ? proc : host_proc, "sys/user/max_user_namespaces", O_RDWR | O_CLOEXEC);
     if (fd >= 0 && write(fd, "0", 1) == 1 && pread(fd, seen, sizeof seen - 1, 0) > 0 && strcmp(seen, "0\n") == 0)
         *layers |= LAYER_BIT(LAYER_NO_USER_NAMESPACES);
 }

@@ -42,4 +42,16 @@ static inline int mount_setattr_(int dirfd, const char *path, unsigned flags, st
     return (int)syscall(SYS_mount_setattr, dirfd, path, flags, attr, sizeof *attr);
 }
 
+/* A file system that is mounted nowhere: a descriptor of its root, or -1. fsopen(2), fsconfig(2), fsmount(2). */
+static inline int detached_mount_(const char *type)
+{
+    enum { FSCONFIG_CMD_CREATE_ = 6, CLOEXEC_ = 1 };
+    int context = (int)syscall(SYS_fsopen, type, CLOEXEC_);
+    if (context < 0)
+        return -1;
+    int root = syscall(SYS_fsconfig, context, FSCONFIG_CMD_CREATE_, NULL, NULL, 0) < 0 ? -1 : (int)syscall(SYS_fsmount, context, CLOEXEC_, 0);
+    close(context);
+    return root;
+}
+
 #endif

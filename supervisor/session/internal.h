@@ -5,6 +5,8 @@
 #include "backend/backend.h"
 #include "session/session.h"
 
+#include <sys/queue.h>
+
 enum { SESSIONS_MAX = 4096, IDLE_SECONDS = 1800, CALLS_WAITING_MAX = 64, FILES_BYTES_MAX = 32 << 20 };
 
 struct session_call {
@@ -29,7 +31,7 @@ struct session_call {
 
 struct session {
     struct sessions *sessions;
-    struct session *next;
+    LIST_ENTRY(session) link;
     char *id;
     char *policy;
     uint64_t memory_bytes;
@@ -49,7 +51,9 @@ struct session {
 struct sessions {
     uv_loop_t *loop;
     struct backend *backend;
-    struct session *list;
+    LIST_HEAD(, session) list;        /* newest first */
+    void *by_id;                     /* tree of tsearch(3): those that are not closing */
+    size_t count;                    /* of the list */
     uv_timer_t sweep;                /* ends sessions that were idle too long */
     unsigned places_closing;         /* closes asked for and not yet done */
 };

@@ -5,17 +5,22 @@
 #include "base/clock.h"
 #include "base/json.h"
 
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { SWEEP_MS = 30000, GOODBYE_MS = 5000, TICK_MS = 20 };
 
+static int compare_ids(const void *a, const void *b)
+{
+    return strcmp(((const struct session *)a)->id, ((const struct session *)b)->id);
+}
+
 static struct session *find(const struct sessions *s, const char *id)
 {
-    for (struct session *at = s->list; at; at = at->next)
-        if (!at->closing && strcmp(at->id, id) == 0)
-            return at;
-    return NULL;
+    const struct session key = {.id = (char *)id};
+    struct session *const *found = tfind(&key, &s->by_id, compare_ids);
+    return found ? *found : NULL;
 }
 
 static void on_place_closed(void *context)
@@ -46,20 +51,12 @@ static void free_session(uv_handle_t *handle)
         destroyed(context);
 }
 
-static void unlink_session(struct session *s)
-{
-    for (struct session **at = &s->sessions->list; *at; at = &(*at)->next)
-        if (*at == s) {
-            *at = s->next;
-            return;
-        }
-}
-
 static void on_last_place_closed(void *context)
 {
     struct session *s = context;
     s->sessions->places_closing--;
-    unlink_session(s);
+    LIST_REMOVE(s, link);
+    s->sessions->count--;
     uv_close((uv_handle_t *)&s->kick, free_session);
 }
 
@@ -84,6 +81,7 @@ void session_finish_close(struct session *s)
 static void close_session(struct session *s)
 {
     s->closing = true;
+    tdelete(s, &s->sessions->by_id, compare_ids);
     if (s->queue && s->queue->running)
         session_cancel(s->queue); /* its end goes on with session_finish_close */
     else
@@ -94,8 +92,8 @@ static void on_sweep(uv_timer_t *timer)
 {
     struct sessions *s = timer->data;
     uint64_t now = clock_now();
-    for (struct session *at = s->list, *next; at; at = next) {
-        next = at->next;
+    for (struct session *at = LIST_FIRST(&s->list), *next; at; at = next) {
+        next = LIST_NEXT(at, link);
         bool idle = !at->queue && !at->closing && now - at->last_used > IDLE_SECONDS * 1000000000ull;
         if (idle && strcmp(at->id, "default") != 0)
             close_session(at);
@@ -147,14 +145,14 @@ static void forget_observers(struct session *s)
 
 static bool is_busy(const struct sessions *s)
 {
-    return s->list || s->places_closing || !s->backend->class->quiet(s->backend);
+    return !LIST_EMPTY(&s->list) || s->places_closing || !s->backend->class->quiet(s->backend);
 }
 
 void sessions_free(struct sessions *s)
 {
     uint64_t deadline = clock_now() + GOODBYE_MS * 1000000ull;
-    for (struct session *at = s->list, *next; at; at = next) {
-        next = at->next;
+    for (struct session *at = LIST_FIRST(&s->list), *next; at; at = next) {
+        next = LIST_NEXT(at, link);
         if (!at->closing)
             close_session(at);
     }
@@ -168,7 +166,8 @@ void sessions_free(struct sessions *s)
     /* A process in uninterruptible sleep outlived our patience: what its callbacks use must stay. The end of this process ends the
      * jail all the same (PR_SET_PDEATHSIG, and end of file on init's control socket). */
     if (is_busy(s)) {
-        for (struct session *at = s->list; at; at = at->next)
+        struct session *at;
+        LIST_FOREACH(at, &s->list, link)
             forget_observers(at);
         return;
     }
@@ -179,24 +178,18 @@ void sessions_free(struct sessions *s)
         uv_run(loop, UV_RUN_NOWAIT);
 }
 
-static size_t count_sessions(const struct sessions *s)
-{
-    size_t n = 0;
-    for (struct session *at = s->list; at; at = at->next)
-        n++;
-    return n;
-}
-
 static struct session *new_session(struct sessions *s, const char *id, const char *policy, struct error *err)
 {
-    if (count_sessions(s) >= SESSIONS_MAX) {
+    if (s->count >= SESSIONS_MAX) {
         error_set(err, "session_id", 0, "there are %d sessions already: end one with destroy_session", SESSIONS_MAX);
         return NULL;
     }
     struct session *n = calloc(1, sizeof *n);
-    if (!n || !(n->id = strdup(id)) || !(n->policy = strdup(policy))) {
-        if (n)
+    if (!n || !(n->id = strdup(id)) || !(n->policy = strdup(policy)) || !tsearch(n, &s->by_id, compare_ids)) {
+        if (n) {
             free(n->id);
+            free(n->policy);
+        }
         free(n);
         error_set(err, "session", 0, "out of memory");
         return NULL;
@@ -206,8 +199,8 @@ static struct session *new_session(struct sessions *s, const char *id, const cha
     n->last_used = clock_now();
     uv_timer_init(s->loop, &n->kick);
     n->kick.data = n;
-    n->next = s->list;
-    s->list = n;
+    LIST_INSERT_HEAD(&s->list, n, link);
+    s->count++;
     return n;
 }
 
@@ -277,7 +270,8 @@ static cJSON *describe(const struct session *s)
 cJSON *sessions_list(const struct sessions *s)
 {
     cJSON *list = cJSON_CreateArray();
-    for (const struct session *at = s->list; at; at = at->next)
+    const struct session *at;
+    LIST_FOREACH(at, &s->list, link)
         if (!at->closing)
             cJSON_InsertItemInArray(list, 0, describe(at)); /* the list is newest first, the answer oldest first */
     return list;
@@ -302,7 +296,8 @@ void sessions_warm(struct sessions *s, const char *policy, unsigned spares)
 size_t sessions_pending(const struct sessions *s)
 {
     size_t n = 0;
-    for (const struct session *at = s->list; at; at = at->next)
+    const struct session *at;
+    LIST_FOREACH(at, &s->list, link)
         n += waiting(at);
     return n;
 }

@@ -1,6 +1,7 @@
 """What is measured, section by section. Everything here returns plain data for the JSON; judging it is report.py's."""
 import dataclasses
 import json
+import random
 import statistics
 import subprocess
 import time
@@ -77,14 +78,15 @@ def our_ways(client, program, plan, has_data):
 
 
 def paired(client, ways, plan):
-    """One sample of each way in turn, again and again: whatever the machine does meanwhile happens to all of them."""
+    """One sample of each way in turn, again and again: whatever the machine does meanwhile happens to all of them. In another order
+    each time, the same ones in every run: who comes after a container engine finds its leavings in the caches and on the other core."""
     for way in ways:
         if way.measure:
             way.measure()  # warm: zygotes stand and sessions live
     steal, taken = host.Steal(), {way.key: [[] for _ in range(plan.repetitions)] for way in ways}
     for repetition in range(plan.repetitions):
         for turn in range(plan.rounds):
-            for way in ways:
+            for way in random.Random(turn).sample(ways, len(ways)):
                 if not way.is_slow or turn % 5 == 0:
                     taken[way.key][repetition] += way.measure() if way.measure else (way.client or client).spawn(way.command)['us']
     return {'ways': [described(way, taken[way.key]) for way in ways], 'cpu_percent': steal.percent()}

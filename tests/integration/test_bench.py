@@ -32,7 +32,7 @@ def test_smoke(tmp_path):
     for way in ways.values():
         assert 0 < way['min_us'] <= way['p50_us'] <= way['p99_us'] <= way['max_us'], way
         assert way['n'] >= 1 and len(way['p50_us_by_repetition']) == 1
-    assert found['sustained']['cpu_ms_per_jail'] > 0
+    assert found['sustained']['cpu_ms_per_jail'] >= 0  # counted in clock ticks
     assert [row['clients'] for row in found['throughput']['rows']] == [1, 2]
     assert [row['sessions'] for row in found['sessions']['memory']] == [2, 3] and found['sessions']['problem'] is None
     steps = {step['step']: step for step in found['setup']['burst']['steps']}

@@ -92,7 +92,7 @@ thread.start()
 threads = child(lambda: [t is threading.main_thread() for t in threading.enumerate()])
 stop.set()
 thread.join()
-[same, in_child, seen[:2], threads, repr(os.register_at_fork), os.register_at_fork.__module__]
+[same, in_child, seen[:2], threads, repr(os.register_at_fork), os.register_at_fork.__module__, threading.main_thread().native_id == os.getpid()]
 '''
 
 
@@ -101,7 +101,7 @@ def test_a_fork_by_the_guest_runs_every_hook(program, server, serve):
     """mcp-serve preloads random, threading and others, and leaves out what a payload does not need of their hooks."""
     receipt = server.call(FORKS, policy='open', expect='ok') if serve else program.exec_json(FORKS, '--policy', 'open', expect='ok')
     assert receipt['result']['json'] == [False, "['before', 'child']", ['before', 'parent'], '[True]',
-                                         '<built-in function register_at_fork>', 'posix'], receipt
+                                         '<built-in function register_at_fork>', 'posix', True], receipt
 
 
 def test_jails_of_one_zygote_differ(server):
