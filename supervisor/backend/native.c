@@ -56,11 +56,13 @@ static void end_jail(uv_timer_t *timer)
         return;
     }
     uv_close((uv_handle_t *)&p->timer, on_handle_closed);
+    uv_close((uv_handle_t *)&p->listen, on_handle_closed);
 }
 
 /* Every process is gone and a close was asked for: give everything back. The descriptors stay open until libuv let go of them. */
 static void dismantle(struct backend_place *p)
 {
+    uv_timer_stop(&p->listen);
     for (int i = 0; i < WATCH_COUNT; i++)
         if (p->watched[i])
             uv_close((uv_handle_t *)&p->polls[i], on_handle_closed);

@@ -66,6 +66,8 @@ struct backend_place {
     uv_poll_t polls[WATCH_COUNT];
     bool watched[WATCH_COUNT];
     uv_timer_t timer;              /* patience with the opening, time-out of the call, patience with a dying jail, retries of the cgroup */
+    uv_timer_t listen;             /* until stdout and stderr are watched again */
+    bool deaf;                     /* they are not now */
     int open_handles;
     struct error failure;          /* PLACE_FAILED: why */
     bool transient;                /* a helper died; with a new one it may go well */

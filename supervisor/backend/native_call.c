@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 /* The digest of a flood of output is our time, about half a millisecond for each chunk: two of them, then it is the others' turn. */
-enum { CHUNK = 65536, CHUNKS_PER_TURN = 16, OUTPUT_PER_TURN = 2, LARGE = 65536, ENDING_MS = 20 };
+enum { CHUNK = 65536, CHUNKS_PER_TURN = 16, OUTPUT_PER_TURN = 2, LARGE = 65536, ENDING_MS = 20, LISTEN_MS = 2 };
 
 static void finish(struct backend_place *p, bool alive)
 {
@@ -98,6 +98,26 @@ static void flush(struct backend_place *p)
     p->waits_to_write = waits;
 }
 
+static void on_listen(uv_timer_t *timer)
+{
+    struct backend_place *p = timer->data;
+    for (int i = WATCH_OUT; i <= WATCH_ERR; i++)
+        if (p->watched[i] && !uv_is_closing((uv_handle_t *)&p->polls[i]))
+            uv_poll_start(&p->polls[i], UV_READABLE, native_on_output);
+    p->deaf = false;
+}
+
+/* What a short call prints is read at its end. To be woken for each line takes the processor from the guest, twice as long as it takes
+ * to print it; a call that is not over after LISTEN_MS is worth it, and so is what is printed between calls. */
+static void stop_listening(struct backend_place *p)
+{
+    if (!p->deaf)
+        for (int i = WATCH_OUT; i <= WATCH_ERR; i++)
+            uv_poll_stop(&p->polls[i]);
+    p->deaf = true;
+    uv_timer_start(&p->listen, on_listen, LISTEN_MS, 0);
+}
+
 int native_call_begin(struct backend_place *p, const struct backend_call *call, struct error *err)
 {
     struct receipt *r = &p->receipt;
@@ -122,6 +142,7 @@ int native_call_begin(struct backend_place *p, const struct backend_call *call, 
     uint64_t ms = (uint64_t)(call->timeout_seconds * 1000.0 + 0.999);
     uv_update_time(p->native->loop);
     uv_timer_start(&p->timer, on_timeout, ms ? ms : 1, 0);
+    stop_listening(p);
     flush(p);
     return 0;
 }

@@ -316,7 +316,10 @@ struct backend_place *native_place_new(struct nursery *n, uint64_t memory_bytes,
     p->in.max = 2 * (size_t)PAYLOAD_REPLY_MAX;
     uv_timer_init(n->native->loop, &p->timer);
     p->timer.data = p;
-    p->open_handles = 1;
+    uv_timer_init(n->native->loop, &p->listen);
+    p->listen.data = p;
+    uv_unref((uv_handle_t *)&p->listen);
+    p->open_handles = 2;
     uv_timer_start(&p->timer, on_opening_overdue, OPENING_MS, 0);
     TAILQ_INSERT_TAIL(&n->native->places, p, link);
     n->native->waiting++;
