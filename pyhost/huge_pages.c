@@ -22,33 +22,20 @@
 static PyObjectArenaAllocator elsewhere;
 static struct {
     char *base;
-    size_t pieces, next;
-    bool is_free[ROOM / PIECE];
+    size_t pieces, next; /* nothing here changes after huge_pages_release: interpreters with a lock of their own may come then (PEP 684) */
 } room;
 
 static void *take(void *context, size_t size)
 {
-    if (size == PIECE) {
-        for (size_t i = 0; i < room.next; i++)
-            if (room.is_free[i]) {
-                room.is_free[i] = false;
-                return room.base + i * PIECE;
-            }
-        if (room.next < room.pieces)
-            return room.base + room.next++ * PIECE;
-    }
-    return elsewhere.alloc(elsewhere.ctx, size);
+    return size == PIECE && room.next < room.pieces ? room.base + room.next++ * PIECE : elsewhere.alloc(elsewhere.ctx, size);
 }
 
 static void give_back(void *context, void *at, size_t size)
 {
-    size_t offset = (size_t)((char *)at - room.base);
-    if (!room.base || (char *)at < room.base || offset >= room.pieces * PIECE) {
+    if (room.base && (char *)at >= room.base && (char *)at < room.base + room.next * PIECE)
+        madvise(at, size, MADV_DONTNEED); /* the memory; the address is not used again */
+    else
         elsewhere.free(elsewhere.ctx, at, size);
-        return;
-    }
-    madvise(at, size, MADV_DONTNEED);
-    room.is_free[offset / PIECE] = true;
 }
 
 /* `size` bytes at a multiple of a huge page; NULL when there is no room. */
@@ -72,14 +59,13 @@ void huge_pages_gather(void)
     PyObject_SetArenaAllocator(&(PyObjectArenaAllocator){NULL, take, give_back});
 }
 
-/* RLIMIT_DATA counts address space, and the guest's memory is the guest's. The rest of the last huge page stays. */
-static void release_rest(void)
+void huge_pages_release(void)
 {
+    /* the rest of the last huge page stays */
     size_t kept = (room.next * PIECE + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
-    if (!room.base || kept >= ROOM)
-        return;
-    munmap(room.base + kept, ROOM - kept);
-    room.pieces = kept / PIECE;
+    room.pieces = room.next;
+    if (room.base && kept < ROOM)
+        munmap(room.base + kept, ROOM - kept);
 }
 
 /* ------------------------------------------------------------------ heap */
@@ -157,7 +143,6 @@ static void copy_code(void)
 
 void huge_pages_settle(void)
 {
-    release_rest();
     collapse_heap();
     copy_code();
 }

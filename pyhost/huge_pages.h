@@ -7,8 +7,11 @@
 /* Let CPython's small objects live side by side in one aligned piece of address space. Before the interpreter starts. */
 void huge_pages_gather(void);
 
-/* Give back the address space that was not needed, and turn heap and libpython's code into huge pages. Once, when everything that
- * payloads inherit is there. Never fails. */
+/* Give back the address space that was not needed: RLIMIT_DATA counts it, and the guest's memory is the guest's. Once, when everything
+ * that payloads inherit is there. */
+void huge_pages_release(void);
+
+/* Turn heap and libpython's code into huge pages, after that. Never fails; 5 ms, which an interpreter for one call does not earn back. */
 void huge_pages_settle(void);
 
 #endif

@@ -10,6 +10,7 @@
 #include "execute.h"
 #include "fork_hooks.h"
 #include "imports.h"
+#include "huge_pages.h"
 #include "interpreter.h"
 #include "print.h"
 #include "source.h"
@@ -193,7 +194,10 @@ static int start_python(int *ret_threads, struct error *err)
         adjust(configuration.lean, err) < 0 || interpreter_preload(&configuration, err) < 0 ||
         imports_install(&configuration, err) < 0 || execute_prepare(&configuration, err) < 0 || fork_hooks_settle(err) < 0)
         return -1;
-    if (!configuration.lean && (execute_warm(err) < 0 || interpreter_settle(err) < 0))
+    if (!configuration.lean && execute_warm(err) < 0)
+        return -1;
+    huge_pages_release();
+    if (!configuration.lean && interpreter_settle(err) < 0)
         return -1;
 #ifdef SNIPARA_MUTANTS
     pthread_t second;
