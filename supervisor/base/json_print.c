@@ -76,7 +76,9 @@ static const char *escape_of(const char *s, char hex[8], size_t *ret_length) {
 }
 
 /* Bytes that escape_of need not see: a receipt is printed with every call, and nearly all of it is plain. */
-static bool is_plain(unsigned char c) { return c >= 0x20 && c != '"' && c != '\\' && c != 0xe2; }
+static bool is_plain(const unsigned char *s) {
+    return *s >= 0x20 && *s != '"' && *s != '\\' && !(*s == 0xe2 && s[1] == 0x80 && (s[2] | 1) == 0xa9);
+}
 
 static int print_string(struct buf *b, const char *s) {
     const char *plain = s;
@@ -88,7 +90,7 @@ static int print_string(struct buf *b, const char *s) {
         size_t length;
         const char *escape;
 
-        while (is_plain((unsigned char)*s))
+        while (is_plain((const unsigned char *)s))
             s++;
         if (!*s)
             break;

@@ -70,16 +70,29 @@ size_t utf8_valid_prefix(const char *data, size_t length) {
     return at;
 }
 
-/* Valid text with each NUL replaced. Every byte is looked at once: guests choose this text, and a flood of NUL is cheap to write. */
-static int add_valid(struct buf *b, const char *data, size_t length) {
-    while (length > 0) {
-        const char *nul = memchr(data, '\0', length);
-        size_t plain = nul ? (size_t)(nul - data) : length;
+/* The same three bytes so many times. Guests choose what is replaced, and a flood of it is cheap to write: one step for a row of them. */
+static int add_times(struct buf *b, const char *character, size_t times) {
+    if (buf_reserve(b, 3 * times) < 0)
+        return -1;
+    for (char *at = b->data + b->len, *end = at + 3 * times; at < end; at += 3)
+        memcpy(at, character, 3);
+    b->len += 3 * times;
+    b->data[b->len] = '\0';
+    return 0;
+}
 
-        if (buf_add(b, data, plain) < 0 || (nul && buf_adds(b, "\xe2\x90\x80") < 0))
+/* Valid text with each NUL replaced. */
+static int add_valid(struct buf *b, const char *data, size_t length) {
+    for (const char *end = data + length; data < end;) {
+        const char *nul = memchr(data, '\0', (size_t)(end - data)), *after = nul;
+
+        if (buf_add(b, data, (size_t)((nul ? nul : end) - data)) < 0)
             return -1;
-        data += plain + (nul != NULL);
-        length -= plain + (nul != NULL);
+        while (after && after < end && *after == '\0')
+            after++;
+        if (nul && add_times(b, "\xe2\x90\x80", (size_t)(after - nul)) < 0)
+            return -1;
+        data = nul ? after : end;
     }
     return 0;
 }
@@ -95,10 +108,11 @@ int utf8_clean(struct buf *b, const char *data, size_t length) {
         int r = add_valid(b, data + at, good);
 
         at += good;
-        while (r == 0 && at < length && sequence(p + at, length - at, &bad) == 0) { /* they come in rows */
-            r = buf_add(b, "\xef\xbf\xbd", 3);
+        size_t row = 0; /* they come in rows */
+        for (; at < length && sequence(p + at, length - at, &bad) == 0; row++)
             at += bad;
-        }
+        if (r == 0 && row > 0)
+            r = add_times(b, "\xef\xbf\xbd", row);
         if (r < 0) { /* nothing was appended: the promise of buf.h */
             b->len = before;
             b->data[before] = '\0';

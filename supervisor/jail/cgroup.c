@@ -86,10 +86,22 @@ static int limit_memory(struct cgroup *cg, uint64_t bytes, struct error *err)
     return 0;
 }
 
+/* Where everybody wants the processor, jails get a quarter of what the supervisor and its helpers would: what all of them wait for goes
+ * first. A wish and no wall. */
+static void yield_to_supervisor(struct cgroup *cg)
+{
+    struct error ignored;
+    if (is_v2(cg->host))
+        write_text(cg, CG_CPU, "cpu.weight", "25", &ignored); /* of 100 */
+    else
+        write_text(cg, CG_CPU, "cpu.shares", "256", &ignored); /* of 1024 */
+}
+
 static int limit_cpu(struct cgroup *cg, double cpus, struct error *err)
 {
     char text[64], seen[64];
     uint64_t quota = (uint64_t)(cpus * 100000.0);
+    yield_to_supervisor(cg);
     if (is_v2(cg->host)) {
         snprintf(text, sizeof text, "%" PRIu64 " 100000", quota);
         if (write_text(cg, CG_CPU, "cpu.max", text, err) < 0)

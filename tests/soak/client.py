@@ -2,8 +2,11 @@
 import asyncio
 import json
 import os
+import pathlib
+import sys
 import time
 
+STAMP = str(pathlib.Path(__file__).resolve().parent / 'stamp.py')
 LINE_MAX = 64 << 20  # longest answer: a receipt with all of its output and a value
 
 
@@ -17,8 +20,9 @@ class Receipt(dict):
 
 
 class Server:
-    def __init__(self, process):
+    def __init__(self, process, stamper):
         self.process = process
+        self.stamper = stamper
         self.pid = process.pid
         self.next_id = 1
         self.waiting = {}
@@ -26,9 +30,14 @@ class Server:
 
     @classmethod
     async def start(cls, program, environment, directory, errors):
-        process = await asyncio.create_subprocess_exec(program, 'mcp-serve', stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
-                                                       stderr=errors, env=environment, cwd=directory, limit=LINE_MAX)
-        server = cls(process)
+        lines, stdout = os.pipe()
+        process = await asyncio.create_subprocess_exec(program, 'mcp-serve', stdin=asyncio.subprocess.PIPE, stdout=stdout,
+                                                       stderr=errors, env=environment, cwd=directory)
+        stamper = await asyncio.create_subprocess_exec(sys.executable, '-I', STAMP, stdin=lines, stdout=asyncio.subprocess.PIPE,
+                                                       limit=LINE_MAX)
+        os.close(lines)
+        os.close(stdout)
+        server = cls(process, stamper)
         server.reader = asyncio.ensure_future(server._read())
         answer, _ = await server.request('initialize', {'protocolVersion': '2025-06-18', 'capabilities': {},
                                                         'clientInfo': {'name': 'soak', 'version': '1'}})
@@ -38,10 +47,11 @@ class Server:
 
     async def _read(self):
         while True:
-            line = await self.process.stdout.readline()
-            arrived = time.perf_counter()
+            line = await self.stamper.stdout.readline()
             if not line:
                 break
+            stamp, _, line = line.partition(b' ')
+            arrived = int(stamp) / 1e9
             message = json.loads(line)  # stdout carries protocol messages only: anything else ends the soak here
             future = self.waiting.pop(message['id'])
             if not future.done():
@@ -64,7 +74,7 @@ class Server:
             raise ServerEnded('the server ended')
         number, self.next_id = self.next_id, self.next_id + 1
         future = self.waiting[number] = asyncio.get_running_loop().create_future()
-        began = time.perf_counter()
+        began = time.clock_gettime(time.CLOCK_MONOTONIC)
         self._send({'id': number, 'method': method, 'params': params})
         done, _ = await asyncio.wait({future, self.reader}, timeout=within, return_when=asyncio.FIRST_COMPLETED)
         if not done:
@@ -100,6 +110,7 @@ class Server:
         self.process.stdin.close()
         code = await asyncio.wait_for(self.process.wait(), 15)
         await self.reader
+        await self.stamper.wait()
         return code
 
 

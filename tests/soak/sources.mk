@@ -7,4 +7,4 @@ soak: all
 
 EXTRA_DIST += \
 	tests/soak/soak.py tests/soak/attacks.py tests/soak/client.py tests/soak/clients.py tests/soak/flatness.py tests/soak/judge.py \
-	tests/soak/machine.py tests/soak/report.py doc/results/soak.md
+	tests/soak/machine.py tests/soak/report.py tests/soak/stamp.py doc/results/soak.md
