@@ -59,8 +59,11 @@ size_t utf8_valid_prefix(const char *data, size_t length) {
     size_t at = 0, bad;
 
     while (at < length) {
-        size_t n = ascii_run(p + at, length - at);
+        size_t n = p[at] < 0x80 ? ascii_run(p + at, length - at) : 0;
 
+        /* Most of what is not ASCII is two or three bytes away from the edges of table 3-7. */
+        if (n == 0 && length - at >= 3 && p[at] > 0xe0 && p[at] < 0xed && (p[at + 1] & 0xc0) == 0x80 && (p[at + 2] & 0xc0) == 0x80)
+            n = 3;
         if (n == 0)
             n = sequence(p + at, length - at, &bad);
         if (n == 0)

@@ -98,7 +98,7 @@ static void put_stream(cJSON *top, const char *name, const struct receipt_output
     if (receipt_output_text(o, &text) < 0)
         *ok = false;
     else
-        put(top, name, json_text(text.data ? text.data : "", text.len), ok);
+        put(top, name, cJSON_CreateString(text.data ? text.data : ""), ok); /* receipt_output_text has cleaned it */
 }
 
 static void put_output(cJSON *top, const struct receipt *r, bool *ok)
