@@ -12,6 +12,7 @@
 #include "base/mutant.h"
 #include "base/clock.h"
 #include "base/fdpass.h"
+#include "base/slice.h"
 #include "jail/protocol.h"
 #include "jail/seal.h"
 
@@ -183,6 +184,7 @@ static int enter_jail(const struct configuration *c, const struct request *r, st
     sigemptyset(&none);
     if (!mutant(1) && sigprocmask(SIG_SETMASK, &none, NULL) < 0)
         return error_set(err, "signals", errno, "the signal mask cannot be emptied");
+    slice_ask(SLICE_GUEST_NS);
     cleanup_fd int host = mutant(21) ? open("/", O_PATH | O_CLOEXEC) : -1;
     if (join_cgroups(r, err) < 0 || join_namespaces(r, err) < 0)
         return -1;

@@ -8,7 +8,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 FLOOR = {'base': 0, 'config': 0, 'policy': 1, 'jail': 1, 'receipt': 1, 'backend': 2, 'session': 3, 'trajectory': 3,
          'validation': 4, 'mcp': 5, 'agent': 5, 'cli': 6, 'main.c': 7}  # main.c only hands over to cli/
 # pyhost stands beside the house: it runs next to guest code and links only what a sealed process needs (libcore in Makefile.am).
-PYHOST_MAY = {'base/error.h', 'base/cleanup.h', 'base/buf.h', 'base/wire.h', 'base/fdpass.h', 'base/utf8.h', 'base/clock.h', 'base/mutant.h',
+PYHOST_MAY = {'base/error.h', 'base/cleanup.h', 'base/buf.h', 'base/wire.h', 'base/fdpass.h', 'base/utf8.h', 'base/clock.h', 'base/mutant.h', 'base/slice.h',
               'jail/layers.h', 'jail/landlock.h', 'jail/capabilities.h', 'jail/seal.h', 'jail/protocol.h'}
 INCLUDE = re.compile(r'\s*#\s*include\s*"([^"]+)"')
 LONGEST = 800

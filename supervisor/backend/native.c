@@ -3,6 +3,7 @@
 #include "backend/nursery.h"
 #include "base/cleanup.h"
 #include "base/mutant.h"
+#include "base/slice.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -449,6 +450,7 @@ int native_open(uv_loop_t *loop, struct backend **ret, struct error *err)
         return error_set(err, "native", 0, "only %llu open files are allowed here, and %d are needed at least: raise the limit (ulimit -n)",
                          (unsigned long long)files.rlim_cur, FILES_MIN);
     }
+    slice_ask(SLICE_TRUSTED_NS);
     signal(SIGPIPE, SIG_IGN); /* a payload that dies while a call is sent is an error of that call */
     TAILQ_INIT(&n->places);
     n->base.class = &NATIVE;

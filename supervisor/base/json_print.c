@@ -102,8 +102,8 @@ static int print_string(struct buf *b, const char *s) {
     const char *plain = s, *end = s + strlen(s);
     char hex[8];
 
-    /* U+2028 and U+2029 begin with these two bytes, and so does much that is plain: only a string that has them looks closer. */
-    bool may_separate = memmem(s, (size_t)(end - s), "\xe2\x80", 2) != NULL;
+    /* The last bytes of U+2028 and U+2029: only a string that has one of them looks closer. memchr is fast, memmem is not. */
+    bool may_separate = memchr(s, 0xa8, (size_t)(end - s)) || memchr(s, 0xa9, (size_t)(end - s));
     if (buf_reserve(b, (size_t)(end - s) + 2) < 0 || buf_add(b, "\"", 1) < 0)
         return -1;
     for (;;) {
