@@ -6,6 +6,7 @@
 #include "base/slice.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +15,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-enum { DYING_MS = 5000, ORPHAN_MS = 20, EMPTY_RETRY_MS = 5, EXIT_WAIT_MS = 1000 };
+enum { DYING_MS = 5000, ORPHAN_MS = 20, EMPTY_RETRY_MS = 5, EXIT_WAIT_MS = 1000, TRIM_MS = 500 };
 enum { GENERATION_FORKS = 10000, FILES_MIN = 128 };
 
 /* ------------------------------------------------------------------ the end of a place */
@@ -389,6 +390,23 @@ static bool native_quiet(const struct backend *b)
     return TAILQ_EMPTY(&((const struct native *)b)->places);
 }
 
+static void on_trim(uv_timer_t *timer)
+{
+    (void)timer;
+    malloc_trim(0);
+}
+
+void native_trim_soon(struct native *n)
+{
+    if (!uv_is_active((uv_handle_t *)&n->trim))
+        uv_timer_start(&n->trim, on_trim, TRIM_MS, 0);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    free(handle->data);
+}
+
 static void native_close(struct backend *b)
 {
     struct native *n = (struct native *)b;
@@ -399,7 +417,7 @@ static void native_close(struct backend *b)
     }
     cgroup_pool_empty(&n->cgroups);
     yard_close(&n->yard);
-    free(n);
+    uv_close((uv_handle_t *)&n->trim, on_closed);
 }
 
 static const struct backend_class NATIVE = {
@@ -452,6 +470,9 @@ int native_open(uv_loop_t *loop, struct backend **ret, struct error *err)
     }
     slice_ask(SLICE_TRUSTED_NS);
     signal(SIGPIPE, SIG_IGN); /* a payload that dies while a call is sent is an error of that call */
+    uv_timer_init(loop, &n->trim);
+    n->trim.data = n;
+    uv_unref((uv_handle_t *)&n->trim);
     TAILQ_INIT(&n->places);
     n->base.class = &NATIVE;
     n->loop = loop;

@@ -28,6 +28,7 @@ struct native {
     unsigned spares;               /* of each policy that is used */
     bool lean;                     /* one call and away: nothing is preloaded */
     uint64_t generation_forks;     /* of one zygote */
+    uv_timer_t trim;               /* gives freed memory back to the system */
 };
 
 enum native_end { END_NONE, END_TIMEOUT, END_CANCEL, END_BROKEN, END_CLOSE }; /* why we killed the jail */
@@ -113,6 +114,8 @@ void native_on_control(uv_poll_t *handle, int status, int events);
 /* The payload's first word, in the channel's buffer. */
 void native_take_first_word(struct backend_place *p, const struct wire_frame *frame);
 /* native.c: life and death of places */
+/* Much memory was used for a moment. What is free of it goes back to the system after TRIM_MS. */
+void native_trim_soon(struct native *n);
 struct nursery *native_nursery(struct native *n, const char *policy, struct error *err);
 void native_watch(struct backend_place *p, int which, int fd);
 void native_place_kill(struct backend_place *p, enum native_end why);

@@ -8,7 +8,6 @@
 #include "jail/protocol.h"
 
 #include <errno.h>
-#include <malloc.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,6 +36,7 @@ static void finish(struct backend_place *p, bool alive)
     uv_timer_stop(&p->timer);
     if (p->nursery->short_of_spares)
         nursery_tend(p->nursery);
+    struct native *native = p->native;
     struct receipt done = *r; /* the observer may start the next call in this place */
     memset(r, 0, sizeof *r);
     struct backend_observer observer = p->observer;
@@ -44,7 +44,7 @@ static void finish(struct backend_place *p, bool alive)
     bool large = done.out.total + done.err.total > LARGE;
     receipt_free(&done);
     if (large) /* its text was there several times over, as receipt, digest and answer */
-        malloc_trim(0);
+        native_trim_soon(native);
 }
 
 static int encode_call(struct backend_place *p, const struct backend_call *call)
@@ -188,6 +188,7 @@ static void take_frame(struct backend_place *p, const struct wire_frame *frame)
 
 static void take_frames(struct backend_place *p)
 {
+    struct native *native = p->native;
     struct wire_frame frame;
     struct error err = {0};
     size_t used;
@@ -202,7 +203,7 @@ static void take_frames(struct backend_place *p)
         buf_free(&mine);
         /* JSON of a quarter of a megabyte becomes tens of megabytes of small nodes, and what is allocated next pins them all. */
         if (large)
-            malloc_trim(0);
+            native_trim_soon(native);
         if (p->closing || p->end != END_NONE)
             return;
     }

@@ -11,12 +11,12 @@
 
 enum { SPARES = 2, SPARES_MAX = 64 };
 
-/* Guests choose how large their answers are. Left alone, glibc takes the largest block ever freed as a hint (mallopt(3), dynamic mmap
- * threshold): one call with much output, and the server keeps tens of megabytes for good. */
-static void give_memory_back(void)
+/* Guests choose how large their answers are. What is freed stays for the next answer: mapped anew each time, the buffers of a large one
+ * cost thousands of page faults. The backend gives it back half a second later. */
+static void keep_memory_for_a_moment(void)
 {
-    mallopt(M_MMAP_THRESHOLD, 256 * 1024);
-    mallopt(M_TRIM_THRESHOLD, 512 * 1024);
+    mallopt(M_MMAP_THRESHOLD, 32 * 1024 * 1024);
+    mallopt(M_TRIM_THRESHOLD, 64 * 1024 * 1024);
 }
 
 int cli_mcp_serve(int argc, char **argv)
@@ -39,7 +39,7 @@ int cli_mcp_serve(int argc, char **argv)
         return usage_error("mcp-serve", "unexpected argument \"%.200s\"", argv[optind]);
     if (isatty(STDIN_FILENO))
         mcp_log(LOG_LEVEL_WARNING, "mcp-serve speaks JSON-RPC, one message per line, and is started by an MCP client; end with Ctrl-D");
-    give_memory_back();
+    keep_memory_for_a_moment();
     uv_loop_init(&loop);
     /* A host without walls still gets a server: its client can then show what is missing, instead of a server that is gone. */
     if (sessions_new(&loop, &sessions, &why) < 0) {
